@@ -11,7 +11,9 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use num_bigint::BigUint;
+use num_integer::Integer;
 use num_rational::Ratio;
+use num_traits::ToPrimitive;
 
 use crate::quantity::Seconds;
 
@@ -122,6 +124,20 @@ impl ExactTime {
     /// The part below the display nanosecond, as an unreduced fraction of a nanosecond.
     pub fn fraction_ns(&self) -> (u128, u128) {
         (self.num, self.den)
+    }
+
+    /// Compares two fractions given as numerator and positive denominator.
+    pub fn compare_fractions(left: (u128, u128), right: (u128, u128)) -> Ordering {
+        compare_fractions(left.0, left.1, right.0, right.1)
+    }
+
+    /// The part below the display nanosecond in ticks of `1 / per_ns` ns, rounded up.
+    pub fn fraction_ceiling(&self, per_ns: u64) -> u64 {
+        let ceiling = match self.num.checked_mul(per_ns.into()) {
+            Some(scaled) => scaled.div_ceil(self.den).to_u64(),
+            None => (BigUint::from(self.num) * per_ns).div_ceil(&BigUint::from(self.den)).to_u64(),
+        };
+        ceiling.expect("a fraction below one has at most `per_ns` ticks")
     }
 
     /// Whether this is the start of simulated time.

@@ -1,0 +1,8 @@
+//! The calendar: which domains have an edge next, exactly.
+
+mod calendar;
+mod queue;
+mod stretch;
+
+pub(crate) use calendar::{Calendar, Limit};
+pub(crate) use stretch::count_instants;
