@@ -1,0 +1,358 @@
+//! What a run is, until it starts: options, kinds, domains, streams.
+//!
+//! Starting checks everything, prepares the directory, writes the manifest, opens the outputs and
+//! only then gives a recorder, so a manifest is there before any event.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clockweave_model::{
+    ClockDomain, EventRecord, FifoEntry, KindTable, Manifest, ManifestDomain, ManifestExtension,
+    ManifestStream, check_printable,
+};
+
+use crate::bucket::OpenBucket;
+use crate::directory::{self, MANIFEST_FILE, TRACE_FILE, text_log_name};
+use crate::error::RecordError;
+use crate::ledger::Ledger;
+use crate::pftrace::{
+    ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Compression, METADATA_PER_NAME,
+    Preamble, RunFacts, SEQUENCE, TRACE_BLOCK_BYTES, TraceSink, TrackPlan, Wrapper, kind_names,
+};
+use crate::roster::{Declarations, Roster, StreamId};
+use crate::serial::SerialRecorder;
+use crate::session::{Outputs, Session};
+use crate::text::{self, TextSink};
+use crate::writer::{FileId, Outlet, WriterSetup};
+
+/// The one view of this version: every event, nothing derived.
+const VIEW: &str = "events";
+/// Bytes that the rings of all streams share where their capacity is not chosen.
+const RING_BYTES: usize = 8 * 1024 * 1024;
+/// Records per ring, at least and at most.
+const RING_RECORDS: (usize, usize) = (64, 4096);
+/// Open records: at least, and per stream.
+const OPEN_RECORDS: (usize, usize) = (8192, 16);
+
+/// Options and declarations of a run.
+pub struct RecorderBuilder {
+    dir: PathBuf,
+    run_id: String,
+    tool_version: String,
+    text: bool,
+    perfetto: bool,
+    compression: Compression,
+    args: ArgsEncoding,
+    checkpoint_interval: Option<u64>,
+    open_records: Option<usize>,
+    metadata_bytes: usize,
+    force: bool,
+    kinds: KindTable,
+    fifos: BTreeMap<u32, FifoEntry>,
+    configuration: BTreeMap<String, String>,
+    declared: Declarations,
+}
+
+impl RecorderBuilder {
+    pub(crate) fn new(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            run_id: "run".to_owned(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            text: true,
+            perfetto: true,
+            compression: Compression::default(),
+            args: ArgsEncoding::default(),
+            checkpoint_interval: None,
+            open_records: None,
+            metadata_bytes: 4 * 1024 * 1024,
+            force: false,
+            kinds: KindTable::default(),
+            fifos: BTreeMap::new(),
+            configuration: BTreeMap::new(),
+            declared: Declarations::default(),
+        }
+    }
+
+    /// The run's name: 1 to 128 printable ASCII characters. Default `run`.
+    pub fn run_id(&mut self, run_id: impl Into<String>) -> &mut Self {
+        self.run_id = run_id.into();
+        self
+    }
+
+    /// The version of the program that records, for the manifest. Default: this crate's.
+    pub fn tool_version(&mut self, version: impl Into<String>) -> &mut Self {
+        self.tool_version = version.into();
+        self
+    }
+
+    /// Whether to write text logs. Default: yes.
+    pub fn text(&mut self, on: bool) -> &mut Self {
+        self.text = on;
+        self
+    }
+
+    /// Whether to write the Perfetto trace. Default: yes.
+    pub fn perfetto(&mut self, on: bool) -> &mut Self {
+        self.perfetto = on;
+        self
+    }
+
+    /// Compression of the Perfetto trace. Default: deflate, level 1.
+    pub fn compression(&mut self, compression: Compression) -> &mut Self {
+        self.compression = compression;
+        self
+    }
+
+    /// How events of the Perfetto trace carry their values.
+    pub fn args(&mut self, args: ArgsEncoding) -> &mut Self {
+        self.args = args;
+        self
+    }
+
+    /// Events between two checkpoints of the Perfetto trace. `None`, the default, is the most:
+    /// 65,536, or 64 per unit if that is more.
+    pub fn checkpoint_interval(&mut self, events: Option<u64>) -> &mut Self {
+        self.checkpoint_interval = events;
+        self
+    }
+
+    /// Records that one display nanosecond may hold. Default: 8,192, or 16 per stream if that is
+    /// more.
+    pub fn open_records(&mut self, records: usize) -> &mut Self {
+        self.open_records = Some(records);
+        self
+    }
+
+    /// Bytes that the names of units, kinds and tracks may take. Default: 4 MiB.
+    pub fn metadata_bytes(&mut self, bytes: usize) -> &mut Self {
+        self.metadata_bytes = bytes;
+        self
+    }
+
+    /// Whether to replace the files of an earlier run in the directory. Default: no.
+    pub fn force(&mut self, replace: bool) -> &mut Self {
+        self.force = replace;
+        self
+    }
+
+    /// States an option of the run in the manifest.
+    pub fn configure(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
+        self.configuration.insert(key.into(), value.into());
+        self
+    }
+
+    /// The event kinds. Default: the built-in ones.
+    pub fn kinds(&mut self, kinds: KindTable) -> &mut Self {
+        self.kinds = kinds;
+        self
+    }
+
+    /// States a clock-crossing FIFO in the manifest.
+    pub fn fifo(&mut self, fifo: FifoEntry) -> &mut Self {
+        self.fifos.insert(fifo.id, fifo);
+        self
+    }
+
+    /// Declares a clock domain; the same one may be declared again.
+    ///
+    /// # Errors
+    /// Its id or name is another domain's.
+    pub fn domain(&mut self, domain: &ClockDomain) -> Result<&mut Self, RecordError> {
+        self.declared.domain(domain)?;
+        Ok(self)
+    }
+
+    /// Adds a unit and its own stream. Unit ids rank the units in canonical order, from 1.
+    ///
+    /// # Errors
+    /// An undeclared domain, a bad name, an id or name that is taken.
+    pub fn add_stream(
+        &mut self,
+        domain_id: u32,
+        unit_id: u64,
+        unit_name: &str,
+    ) -> Result<StreamId, RecordError> {
+        self.declared.add_stream(domain_id, unit_id, unit_name)
+    }
+
+    /// Adds another producer of `unit`'s events, on the same track. Among events of one unit at one
+    /// instant and phase, those of a smaller `order` come first; the unit's own stream has 0.
+    ///
+    /// # Errors
+    /// An order of 0, or one that is taken.
+    pub fn add_producer_stream(&mut self, unit: StreamId, order: u64) -> Result<StreamId, RecordError> {
+        self.declared.add_producer(unit, order)
+    }
+
+    /// Starts recording for one thread that submits instants in exact order.
+    ///
+    /// # Errors
+    /// An option out of range, names beyond their budget, a directory that is not empty, a file that
+    /// cannot be written.
+    pub fn start_serial(self) -> Result<SerialRecorder, RecordError> {
+        let opened = Instant::now();
+        let budget = self.open_budget()?;
+        let interval = self.interval()?;
+        let wrapper = if self.perfetto { Wrapper::new(self.compression)? } else { None };
+        if !check_printable(&self.run_id, 128) {
+            return Err(RecordError::bad_name("run id", &self.run_id));
+        }
+        let streams = self.declared.stream_count();
+        let roster = self.declared.freeze();
+        let tracks = TrackPlan::new(&self.run_id, &roster);
+        let names = self.kinds.iter().map(|(_, name)| METADATA_PER_NAME + name.len()).sum::<usize>();
+        let needed = names + tracks.metadata_bytes();
+        if needed > self.metadata_bytes {
+            return Err(RecordError::MetadataBudget { needed, budget: self.metadata_bytes });
+        }
+
+        directory::prepare(&self.dir, self.force)?;
+        let description = Description {
+            run_id: &self.run_id,
+            tool_version: &self.tool_version,
+            args: self.args,
+            kinds: &self.kinds,
+            roster: &roster,
+            tracks: &tracks,
+        };
+        let manifest = description.manifest(streams, self.fifos, self.configuration);
+        let manifest_bytes = directory::write_file(&self.dir, MANIFEST_FILE, &manifest.to_json())?;
+
+        let compressed = wrapper.is_some();
+        let mut setup = WriterSetup::new(&self.dir, wrapper, opened);
+        let trace_file = if self.perfetto { Some(setup.create(TRACE_FILE)?) } else { None };
+        let mut logs = Vec::new();
+        if self.text {
+            for domain in &roster.domains {
+                logs.push(setup.create(&text_log_name(domain.name()))?);
+            }
+        }
+        let trace = trace_file.map(|file| (setup.outlet(TRACE_BLOCK_BYTES), file));
+        let text = self.text.then(|| setup.outlet(text::block_bytes(logs.len())));
+        let writer = setup.start()?;
+        let text = text.map(|outlet| TextSink::new(outlet, &logs, &self.run_id, &roster, &self.kinds));
+        let outputs = match (trace, self.args) {
+            (None, _) => Outputs::without_trace(text),
+            (Some((outlet, file)), ArgsEncoding::Debug) => {
+                Outputs::with_debug(description.trace(outlet, file, compressed, interval), text)
+            }
+            (Some((outlet, file)), ArgsEncoding::Annotations) => {
+                Outputs::with_annotations(description.trace(outlet, file, compressed, interval), text)
+            }
+        };
+        let ledger = Ledger::new(&roster, &self.kinds);
+        let session = Session::new(self.dir, roster, self.kinds, ledger, outputs, writer, manifest_bytes);
+        Ok(SerialRecorder::new(session, OpenBucket::new(budget)))
+    }
+
+    fn open_budget(&self) -> Result<usize, RecordError> {
+        let (least, per_stream) = OPEN_RECORDS;
+        let records = self.open_records.unwrap_or(least.max(per_stream * self.declared.stream_count()));
+        if records == 0 || u32::try_from(records).is_err() {
+            return Err(RecordError::BadOption {
+                option: "open_records",
+                found: records as u64,
+                expected: "1 to 4294967295",
+            });
+        }
+        Ok(records)
+    }
+
+    /// Events between checkpoints.
+    fn interval(&self) -> Result<u64, RecordError> {
+        let most = CHECKPOINT_EVENTS.max(CHECKPOINT_EVENTS_PER_UNIT * self.declared.unit_count() as u64);
+        match self.checkpoint_interval {
+            None => Ok(most),
+            Some(0) => Err(RecordError::BadOption {
+                option: "checkpoint_interval",
+                found: 0,
+                expected: "a number of events above 0",
+            }),
+            Some(events) => Ok(events.min(most)),
+        }
+    }
+}
+
+/// What the manifest and the trace say of a run.
+struct Description<'a> {
+    run_id: &'a str,
+    tool_version: &'a str,
+    args: ArgsEncoding,
+    kinds: &'a KindTable,
+    roster: &'a Roster,
+    tracks: &'a TrackPlan,
+}
+
+impl Description<'_> {
+    fn manifest(
+        &self,
+        streams: usize,
+        fifos: BTreeMap<u32, FifoEntry>,
+        configuration: BTreeMap<String, String>,
+    ) -> Manifest {
+        let mut manifest = Manifest::new(self.run_id);
+        manifest.stream_capacity = ring_records(streams);
+        manifest.domains = self.roster.domains.iter().map(ManifestDomain::from).collect();
+        let units = self.roster.units.iter().zip(&self.tracks.units);
+        manifest.streams = units
+            .map(|(unit, track)| ManifestStream {
+                unit_id: unit.id,
+                unit: unit.name.clone(),
+                domain_id: self.roster.domains[unit.domain].id(),
+                sequence: SEQUENCE.into(),
+                track: *track,
+                producer_order: 0,
+            })
+            .collect();
+        manifest.events = self.kinds.iter().map(|(kind, name)| (kind.0.into(), name.to_owned())).collect();
+        manifest.clockweave = Some(ManifestExtension {
+            tool_version: self.tool_version.to_owned(),
+            configuration,
+            view: VIEW.to_owned(),
+            args: self.args.name().to_owned(),
+            fifos: fifos.into_values().collect(),
+        });
+        manifest
+    }
+
+    fn trace<A: Arguments>(
+        &self,
+        outlet: Outlet,
+        file: FileId,
+        compressed: bool,
+        interval: u64,
+    ) -> TraceSink<A> {
+        let facts =
+            RunFacts { run_id: self.run_id, tool_version: self.tool_version, view: VIEW, lossless: true };
+        let preamble = Preamble::new(&facts, self.roster, self.tracks, self.kinds, self.args);
+        let units = self.tracks.units.iter().copied().zip(self.roster.units.iter().map(|unit| unit.id));
+        TraceSink::new(outlet, file, compressed, preamble, interval, &kind_names(self.kinds), units)
+    }
+}
+
+/// Records per ring where the capacity is not chosen: a power of two. Stated in every run's
+/// manifest, whether it needs rings or not, because the manifest does not depend on how a run is
+/// executed.
+fn ring_records(streams: usize) -> u64 {
+    let (least, most) = RING_RECORDS;
+    let share = RING_BYTES / size_of::<EventRecord>() / streams.max(1);
+    let records = if share < least { least } else { (1 << share.ilog2()).min(most) };
+    records as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_share_eight_mebibytes() {
+        // 8 MiB / 40 bytes = 209,715 records.
+        assert_eq!(ring_records(0), 4096);
+        assert_eq!(ring_records(51), 4096);
+        assert_eq!(ring_records(52), 2048);
+        assert_eq!(ring_records(3276), 64);
+        assert_eq!(ring_records(1_000_000), 64);
+    }
+}

@@ -1,0 +1,124 @@
+//! The run directory: which file names are ours, and when a run may be written there.
+//!
+//! A run goes into a new or empty directory. When replacement is asked for, only files of a run's
+//! own names are removed; anything else stays.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::RecordError;
+
+/// Name of the manifest.
+pub const MANIFEST_FILE: &str = "clock-manifest.json";
+/// Name of the statistics.
+pub const STATS_FILE: &str = "clock-stats.json";
+/// Name of the trace.
+pub const TRACE_FILE: &str = "timeline.pftrace";
+
+/// Name of the text log of domain `domain`.
+pub fn text_log_name(domain: &str) -> String {
+    format!("text-domain-{domain}.log")
+}
+
+/// Whether `name` is one that a run directory's files have.
+pub fn is_run_file(name: &str) -> bool {
+    let rotated = |name: &str| {
+        name.strip_prefix("timeline-")
+            .and_then(|rest| rest.strip_suffix(".pftrace"))
+            .is_some_and(|digits| digits.len() >= 5 && digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let text = |name: &str| name.starts_with("text-domain-") && name.ends_with(".log");
+    matches!(name, MANIFEST_FILE | STATS_FILE | TRACE_FILE) || rotated(name) || text(name)
+}
+
+/// Makes `dir` ready for a run: creates it, or checks that it is empty, or with `force` removes
+/// what an earlier run left.
+pub(crate) fn prepare(dir: &Path, force: bool) -> Result<(), RecordError> {
+    fs::create_dir_all(dir).map_err(|e| RecordError::io("creating the run directory", dir, e))?;
+    let read = |e| RecordError::io("reading the run directory", dir, e);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).map_err(read)? {
+        names.push(entry.map_err(read)?.file_name());
+    }
+    names.sort();
+    if let (false, Some(first)) = (force, names.first()) {
+        return Err(RecordError::DirectoryNotEmpty {
+            dir: dir.to_owned(),
+            found: first.to_string_lossy().into_owned(),
+        });
+    }
+    for name in names.iter().filter(|name| name.to_str().is_some_and(is_run_file)) {
+        let path = dir.join(name);
+        fs::remove_file(&path).map_err(|e| RecordError::io("replacing", &path, e))?;
+    }
+    Ok(())
+}
+
+/// Creates `name` in `dir`; an existing file is an error, since [`prepare`] left none.
+pub(crate) fn create(dir: &Path, name: &str) -> Result<(File, PathBuf), RecordError> {
+    let path = dir.join(name);
+    match File::options().write(true).create_new(true).open(&path) {
+        Ok(file) => Ok((file, path)),
+        Err(e) => Err(RecordError::io("creating", &path, e)),
+    }
+}
+
+/// Writes a whole small file.
+pub(crate) fn write_file(dir: &Path, name: &str, text: &str) -> Result<u64, RecordError> {
+    let (mut file, path) = create(dir, name)?;
+    let written: io::Result<()> = file.write_all(text.as_bytes());
+    written.map_err(|e| RecordError::io("writing", &path, e))?;
+    Ok(text.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_run() {
+        for name in [
+            "clock-manifest.json",
+            "clock-stats.json",
+            "timeline.pftrace",
+            "timeline-00000.pftrace",
+            "timeline-100000.pftrace",
+            "text-domain-sm.log",
+        ] {
+            assert!(is_run_file(name), "{name}");
+        }
+        for name in
+            ["timeline-0000.pftrace", "timeline-0000a.pftrace", "notes.txt", "text-domain-sm.log.gz", ""]
+        {
+            assert!(!is_run_file(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_a_new_or_empty_directory_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("a/b");
+        prepare(&dir, false).unwrap();
+        prepare(&dir, false).unwrap();
+        fs::write(dir.join("notes.txt"), "mine").unwrap();
+        fs::write(dir.join(TRACE_FILE), "old").unwrap();
+        let error = prepare(&dir, false).unwrap_err();
+        assert!(
+            matches!(&error, RecordError::DirectoryNotEmpty { found, .. } if found == "notes.txt"),
+            "{error}"
+        );
+        assert_eq!(fs::read(dir.join(TRACE_FILE)).unwrap(), b"old");
+        prepare(&dir, true).unwrap();
+        assert!(!dir.join(TRACE_FILE).exists());
+        assert_eq!(fs::read(dir.join("notes.txt")).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn a_file_in_place_of_the_directory_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("file");
+        fs::write(&path, "x").unwrap();
+        assert!(matches!(prepare(&path, true), Err(RecordError::Io { .. })));
+    }
+}

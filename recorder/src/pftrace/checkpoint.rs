@@ -1,0 +1,181 @@
+//! What a file opens with and every checkpoint repeats: the descriptor of the argument fields, the
+//! tracks, the state packet; and the instants by which a trace explains itself, once.
+
+use clockweave_model::{ClockDomain, KindTable};
+
+use crate::pftrace::interning::{self, CATEGORY_META};
+use crate::pftrace::schema::{
+    AnnotationValue, Clock, ClockSnapshot, DebugAnnotation, EventType, ExtensionDescriptor, FieldDescriptor,
+    FileDescriptor, FileDescriptorSet, MessageDescriptor, NEEDS_STATE, STATE_CLEARED, SYNCHRONIZATION_MARKER,
+    TracePacket, TracePacketDefaults, TrackEvent,
+};
+use crate::pftrace::{ArgsEncoding, SEQUENCE, TrackPlan};
+use crate::roster::Roster;
+
+/// Event times: nanoseconds, each relative to the one before.
+const CLOCK_DELTA: u32 = 64;
+/// Absolute nanoseconds; declared because readers of this layout expect it.
+const CLOCK_ABSOLUTE: u32 = 65;
+/// Perfetto's clock for times that mean nothing outside the file.
+const CLOCK_TRACE_FILE: u32 = 11;
+
+/// Number of the extension field of the track event.
+pub(crate) const EXTENSION_FIELD: i32 = 9900;
+/// The fields of the extension message, numbered from 1.
+const ARGUMENTS: [&str; 7] =
+    ["unit_id", "fifo_id", "phase", "value", "ordinal", "local_cycle", "transaction_id"];
+
+/// Packets that are the same all through a file, ready to be written.
+pub(crate) struct Preamble {
+    /// Absent where arguments are annotations.
+    pub(crate) extension: Option<Vec<u8>>,
+    pub(crate) marker: Vec<u8>,
+    pub(crate) tracks: Vec<Vec<u8>>,
+    /// `clock.domain` per domain, then `run`.
+    pub(crate) explanations: Vec<Vec<u8>>,
+    state: TracePacket,
+}
+
+/// What the `run` instant says.
+pub(crate) struct RunFacts<'a> {
+    pub(crate) run_id: &'a str,
+    pub(crate) tool_version: &'a str,
+    pub(crate) view: &'static str,
+    pub(crate) lossless: bool,
+}
+
+impl Preamble {
+    pub(crate) fn new(
+        facts: &RunFacts<'_>,
+        roster: &Roster,
+        tracks: &TrackPlan,
+        kinds: &KindTable,
+        args: ArgsEncoding,
+    ) -> Self {
+        let mut explanations: Vec<Vec<u8>> =
+            roster.domains.iter().zip(&tracks.domains).map(|(d, track)| explain_domain(d, *track)).collect();
+        explanations.push(explain_run(facts, tracks.root));
+        let on_sequence =
+            TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..TracePacket::default() };
+        let track_packets = tracks
+            .descriptors
+            .iter()
+            .map(|d| TracePacket { track_descriptor: Some(d.clone()), ..on_sequence.clone() }.entry())
+            .collect();
+        Self {
+            extension: (args == ArgsEncoding::Debug).then(extension_packet),
+            marker: TracePacket {
+                synchronization_marker: Some(SYNCHRONIZATION_MARKER.to_vec()),
+                ..TracePacket::default()
+            }
+            .entry(),
+            tracks: track_packets,
+            explanations,
+            state: TracePacket {
+                sequence_flags: Some(STATE_CLEARED),
+                first_packet_on_sequence: Some(true),
+                trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(CLOCK_DELTA) }),
+                interned_data: Some(interning::tables(kinds, args)),
+                ..on_sequence
+            },
+        }
+    }
+
+    /// The state packet at `ns`; it clears what the reader knew and declares clocks and names. It
+    /// carries no event, because one in a packet with a snapshot would be dropped.
+    pub(crate) fn state(&mut self, ns: u64) -> Vec<u8> {
+        let clock =
+            |id: u32, is_incremental| Clock { clock_id: Some(id), timestamp: Some(ns), is_incremental };
+        self.state.clock_snapshot = Some(ClockSnapshot {
+            clocks: vec![
+                clock(CLOCK_DELTA, Some(true)),
+                clock(CLOCK_ABSOLUTE, None),
+                clock(CLOCK_TRACE_FILE, None),
+            ],
+            primary_trace_clock: Some(CLOCK_TRACE_FILE),
+        });
+        let entry = self.state.entry();
+        self.state.first_packet_on_sequence = None;
+        entry
+    }
+}
+
+/// Declares the extension field `debug`, by whose name importers file the arguments.
+fn extension_packet() -> Vec<u8> {
+    const OPTIONAL: i32 = 1;
+    const UINT64: i32 = 4;
+    const MESSAGE: i32 = 11;
+    let field = |(number, name): (i32, &&str)| FieldDescriptor {
+        name: Some((*name).to_owned()),
+        number: Some(number),
+        label: Some(OPTIONAL),
+        r#type: Some(UINT64),
+        ..FieldDescriptor::default()
+    };
+    let file = FileDescriptor {
+        name: Some("clockweave.proto".to_owned()),
+        package: Some("clockweave".to_owned()),
+        message_type: vec![MessageDescriptor {
+            name: Some("ClockEvent".to_owned()),
+            field: (1..).zip(&ARGUMENTS).map(field).collect(),
+        }],
+        extension: vec![FieldDescriptor {
+            name: Some("debug".to_owned()),
+            extendee: Some(".perfetto.protos.TrackEvent".to_owned()),
+            number: Some(EXTENSION_FIELD),
+            label: Some(OPTIONAL),
+            r#type: Some(MESSAGE),
+            type_name: Some(".clockweave.ClockEvent".to_owned()),
+        }],
+    };
+    let extension_set = Some(FileDescriptorSet { file: vec![file] });
+    TracePacket {
+        extension_descriptor: Some(ExtensionDescriptor { extension_set }),
+        ..TracePacket::default()
+    }
+    .entry()
+}
+
+fn instant(name: u64, track: u64, annotations: Vec<(u64, AnnotationValue)>) -> Vec<u8> {
+    TracePacket {
+        timestamp: Some(0),
+        trusted_packet_sequence_id: Some(SEQUENCE),
+        sequence_flags: Some(NEEDS_STATE),
+        track_event: Some(TrackEvent {
+            r#type: Some(EventType::Instant.into()),
+            category_iids: vec![CATEGORY_META],
+            name_iid: Some(name),
+            track_uuid: Some(track),
+            debug_annotations: annotations
+                .into_iter()
+                .map(|(iid, value)| DebugAnnotation { name_iid: Some(iid), value: Some(value) })
+                .collect(),
+        }),
+        ..TracePacket::default()
+    }
+    .entry()
+}
+
+fn explain_domain(domain: &ClockDomain, track: u64) -> Vec<u8> {
+    let (period, phase) = (domain.period().ratio(), domain.phase().ratio());
+    let annotations = [
+        (interning::ID, u64::from(domain.id())),
+        (interning::PERIOD_NUM, *period.numer()),
+        (interning::PERIOD_DEN, *period.denom()),
+        (interning::PHASE_NUM, *phase.numer()),
+        (interning::PHASE_DEN, *phase.denom()),
+    ];
+    let annotations = annotations.map(|(iid, value)| (iid, AnnotationValue::Uint(value)));
+    instant(interning::NAME_CLOCK_DOMAIN, track, annotations.to_vec())
+}
+
+fn explain_run(facts: &RunFacts<'_>, track: u64) -> Vec<u8> {
+    let text = |text: &str| AnnotationValue::String(text.to_owned());
+    let annotations = vec![
+        (interning::RUN_ID, text(facts.run_id)),
+        (interning::TOOL_VERSION, text(facts.tool_version)),
+        (interning::VIEW, text(facts.view)),
+        (interning::LOSSLESS, AnnotationValue::Bool(facts.lossless)),
+    ];
+    instant(interning::NAME_RUN, track, annotations)
+}

@@ -1,0 +1,261 @@
+//! A started run: its outputs, its accounts, its first error, and its end.
+//!
+//! # Invariants
+//!
+//! * The first error is kept; nothing is encoded after it, and every later call returns it.
+//! * Closing again gives the same answer again.
+
+use std::path::PathBuf;
+
+use clockweave_model::KindTable;
+
+use crate::bucket::OpenBucket;
+use crate::directory::{self, STATS_FILE};
+use crate::error::RecordError;
+use crate::ledger::Ledger;
+use crate::pftrace::{Annotations, DebugFields, TraceSink};
+use crate::roster::Roster;
+use crate::sink::Sink;
+use crate::stats::{
+    EventTotals, ExactSeconds, RunTotals, Stats, StatsExtension, StreamStats, peak_rss_bytes,
+};
+use crate::text::TextSink;
+use crate::writer::{Outlet, Writer, Written};
+
+/// The outputs of a run, one type per combination.
+pub(crate) enum Outputs {
+    Counts(()),
+    Text(TextSink),
+    Debug(TraceSink<DebugFields>),
+    Annotations(TraceSink<Annotations>),
+    DebugAndText((TraceSink<DebugFields>, TextSink)),
+    AnnotationsAndText((TraceSink<Annotations>, TextSink)),
+}
+
+/// Runs an expression with the one sink there is.
+macro_rules! with_sink {
+    ($outputs:expr, $sink:ident => $body:expr) => {
+        match $outputs {
+            Outputs::Counts($sink) => $body,
+            Outputs::Text($sink) => $body,
+            Outputs::Debug($sink) => $body,
+            Outputs::Annotations($sink) => $body,
+            Outputs::DebugAndText($sink) => $body,
+            Outputs::AnnotationsAndText($sink) => $body,
+        }
+    };
+}
+
+impl Outputs {
+    pub(crate) fn without_trace(text: Option<TextSink>) -> Self {
+        text.map_or(Self::Counts(()), Self::Text)
+    }
+
+    pub(crate) fn with_debug(trace: TraceSink<DebugFields>, text: Option<TextSink>) -> Self {
+        match text {
+            None => Self::Debug(trace),
+            Some(text) => Self::DebugAndText((trace, text)),
+        }
+    }
+
+    pub(crate) fn with_annotations(trace: TraceSink<Annotations>, text: Option<TextSink>) -> Self {
+        match text {
+            None => Self::Annotations(trace),
+            Some(text) => Self::AnnotationsAndText((trace, text)),
+        }
+    }
+
+    fn has_trace(&self) -> bool {
+        !matches!(self, Self::Counts(()) | Self::Text(_))
+    }
+}
+
+struct Running {
+    outputs: Outputs,
+    writer: Writer,
+}
+
+/// A started run.
+pub(crate) struct Session {
+    dir: PathBuf,
+    roster: Roster,
+    kinds: KindTable,
+    ledger: Ledger,
+    running: Option<Running>,
+    failure: Option<RecordError>,
+    manifest_bytes: u64,
+    closed: Option<Result<Stats, RecordError>>,
+}
+
+/// Host-side figures of the outputs.
+#[derive(Default)]
+struct Figures {
+    written: Written,
+    staging_bytes: u64,
+    stalls: u64,
+    stall_ns: u64,
+    segments: u64,
+}
+
+impl Session {
+    pub(crate) fn new(
+        dir: PathBuf,
+        roster: Roster,
+        kinds: KindTable,
+        ledger: Ledger,
+        outputs: Outputs,
+        writer: Writer,
+        manifest_bytes: u64,
+    ) -> Self {
+        let running = Some(Running { outputs, writer });
+        Self { dir, roster, kinds, ledger, running, failure: None, manifest_bytes, closed: None }
+    }
+
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// Passes a closed instant to the outputs.
+    pub(crate) fn pass(&mut self, ns: i64, bucket: &OpenBucket) -> Result<(), RecordError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let Some(Running { outputs, writer }) = &mut self.running else { return Err(RecordError::Closed) };
+        let (ledger, roster) = (&mut self.ledger, &self.roster);
+        let passed = with_sink!(outputs, sink => ledger.pass(sink, ns, bucket, roster));
+        passed.and_then(|()| writer.check()).map_err(|error| self.fail(error))
+    }
+
+    /// Keeps the first error; gives it back.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: RecordError) -> RecordError {
+        self.failure.get_or_insert(error).clone()
+    }
+
+    /// Writes everything that was passed on.
+    pub(crate) fn flush(&mut self) -> Result<(), RecordError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let Some(Running { outputs, writer }) = &mut self.running else { return Err(RecordError::Closed) };
+        with_sink!(outputs, sink => sink.flush());
+        writer.flush().map_err(|error| self.fail(error))
+    }
+
+    /// Whether [`Session::close`] or [`Session::abandon`] was called.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.running.is_none()
+    }
+
+    /// Ends the outputs and writes the statistics.
+    pub(crate) fn close(&mut self, totals: &RunTotals, bucket: &OpenBucket) -> Result<Stats, RecordError> {
+        if let Some(closed) = &self.closed {
+            return closed.clone();
+        }
+        let result = self.abandon().and_then(|figures| {
+            let stats = self.stats(totals, bucket, &figures);
+            directory::write_file(&self.dir, STATS_FILE, &stats.to_json())?;
+            Ok(stats)
+        });
+        self.closed = Some(result.clone());
+        result
+    }
+
+    /// Ends the outputs; what is in the files stays, and there are no statistics.
+    fn abandon(&mut self) -> Result<Figures, RecordError> {
+        let Some(Running { mut outputs, writer }) = self.running.take() else {
+            return Err(self.failure.clone().unwrap_or(RecordError::Closed));
+        };
+        let mut figures = Figures { segments: outputs.has_trace().into(), ..Figures::default() };
+        with_sink!(&mut outputs, sink => {
+            sink.finish();
+            sink.outlets().for_each(|outlet| figures.add(outlet));
+        });
+        drop(outputs);
+        let written = writer.join();
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        figures.written = written.map_err(|error| self.fail(error))?;
+        Ok(figures)
+    }
+
+    /// Ends a run that nobody closed.
+    pub(crate) fn close_unasked(&mut self) {
+        if self.is_closed() {
+            return;
+        }
+        let answer = self.abandon().map(|_| ());
+        let dir = self.dir.display();
+        match answer {
+            Ok(()) => eprintln!(
+                "clockweave: the recording in {dir} was not closed; its files are complete up to the last \
+                 instant, but there is no {STATS_FILE}"
+            ),
+            Err(error) => eprintln!("clockweave: the recording in {dir} was not closed: {error}"),
+        }
+    }
+
+    fn stats(&self, totals: &RunTotals, bucket: &OpenBucket, figures: &Figures) -> Stats {
+        let streams: Vec<StreamStats> =
+            (0..self.roster.units.len()).map(|unit| self.stream_stats(unit)).collect();
+        let events = streams.iter().map(|stream| stream.retained).sum();
+        let peak = bucket.peak_bucket() as u64;
+        Stats {
+            events,
+            dropped_events: 0,
+            producer_stalls: figures.stalls,
+            producer_stall_ns: figures.stall_ns,
+            admission_retries: 0,
+            progress_stalls: 0,
+            progress_stall_ns: 0,
+            allocated_ingress_bytes: 0,
+            peak_ingress_bytes_upper_bound: 0,
+            allocated_staging_bytes: figures.staging_bytes + bucket.bytes() as u64,
+            peak_staging_records: peak,
+            native_buffer_peak_bytes: peak * OpenBucket::RECORD_BYTES as u64,
+            native_buffer_peak_records: peak,
+            first_output_ns: figures.written.first_output_ns,
+            file_bytes: figures.written.bytes + self.manifest_bytes,
+            clockweave: StatsExtension {
+                events: EventTotals {
+                    produced: events + totals.filtered,
+                    retained: events,
+                    dropped: 0,
+                    filtered: totals.filtered,
+                },
+                streams,
+                flow_edges: self.ledger.flow_edges(),
+                gaps: 0,
+                batches: totals.batches,
+                last_committed: totals.last_committed.as_ref().map(ExactSeconds::from),
+                refusals: totals.refusals,
+                segments: figures.segments,
+                peak_rss_bytes: peak_rss_bytes(),
+            },
+        }
+    }
+
+    fn stream_stats(&self, unit: usize) -> StreamStats {
+        let retained = self.ledger.events(unit);
+        let names = self.kinds.iter().map(|(_, name)| name);
+        let counted = names.zip(self.ledger.counts(unit)).filter(|(_, count)| **count > 0);
+        StreamStats {
+            unit_id: self.roster.units[unit].id,
+            unit: self.roster.units[unit].name.clone(),
+            produced: retained,
+            retained,
+            dropped: 0,
+            kinds: counted.map(|(name, count)| (name.to_owned(), *count)).collect(),
+        }
+    }
+}
+
+impl Figures {
+    fn add(&mut self, outlet: &Outlet) {
+        let (stalls, stall_ns) = outlet.stalls();
+        self.staging_bytes += outlet.allocated() as u64;
+        self.stalls += stalls;
+        self.stall_ns += stall_ns;
+    }
+}

@@ -1,0 +1,70 @@
+//! What an output is to the recorder: something that takes events in their final order.
+//!
+//! Sinks are combined at compile time, so that no event asks which outputs a run has.
+
+use clockweave_model::EventRecord;
+
+use crate::writer::Outlet;
+
+/// An event with its place: everything an output says about it but the time.
+pub(crate) struct Event<'a> {
+    pub(crate) record: &'a EventRecord,
+    /// Index of the unit in the roster.
+    pub(crate) unit: usize,
+    /// Index of the kind in the kind table.
+    pub(crate) kind: usize,
+    pub(crate) ordinal: u64,
+}
+
+/// An output.
+pub(crate) trait Sink {
+    /// Takes the next event of the total order; `ns` is the display nanosecond.
+    fn event(&mut self, ns: i64, event: &Event<'_>);
+
+    /// Makes everything taken so far reach the file, without changing what the file will hold in
+    /// the end.
+    fn flush(&mut self);
+
+    /// Hands over what is left.
+    fn finish(&mut self);
+
+    /// The ways to the writing thread.
+    fn outlets(&self) -> impl Iterator<Item = &Outlet>;
+}
+
+/// No output: events are counted only.
+impl Sink for () {
+    #[inline]
+    fn event(&mut self, _: i64, _: &Event<'_>) {}
+
+    fn flush(&mut self) {}
+
+    fn finish(&mut self) {}
+
+    fn outlets(&self) -> impl Iterator<Item = &Outlet> {
+        std::iter::empty()
+    }
+}
+
+/// Both.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    #[inline]
+    fn event(&mut self, ns: i64, event: &Event<'_>) {
+        self.0.event(ns, event);
+        self.1.event(ns, event);
+    }
+
+    fn flush(&mut self) {
+        self.0.flush();
+        self.1.flush();
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+        self.1.finish();
+    }
+
+    fn outlets(&self) -> impl Iterator<Item = &Outlet> {
+        self.0.outlets().chain(self.1.outlets())
+    }
+}

@@ -1,0 +1,146 @@
+//! The text logs: `text-domain-NAME.log`, one per clock domain.
+//!
+//! Two comment lines, then a line of eight tab-separated columns per event, in the total order.
+
+mod decimal;
+
+use clockweave_model::KindTable;
+
+use crate::roster::Roster;
+use crate::sink::{Event, Sink};
+use crate::writer::{Block, FileId, Form, Outlet};
+
+/// Room for one line: six 64-bit decimals, a kind of 128 characters, and what is copied beyond.
+const LINE: usize = 512;
+/// The largest chunk that is handed over at once, and the smallest.
+const CHUNK: usize = 256 * 1024;
+const MIN_CHUNK: usize = 4 * 1024;
+/// What the open chunks of all logs take together.
+const OPEN_BYTES: usize = 4 * 1024 * 1024;
+
+/// The column names, as a comment.
+const COLUMNS: &str = "# local_cycle\tunit_id\tevent\tphase\ttransaction_id\tfifo_id\tvalue\tordinal\n";
+
+struct Log {
+    file: FileId,
+    block: Block,
+}
+
+/// Writes all logs of a run.
+pub(crate) struct TextSink {
+    outlet: Outlet,
+    chunk: usize,
+    logs: Vec<Log>,
+    /// By unit: its log, and its id between tabs.
+    units: Vec<(u32, Piece<24>)>,
+    /// By kind: its name and a tab.
+    kinds: Vec<Piece<136>>,
+}
+
+/// A short text of known room.
+struct Piece<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Piece<N> {
+    fn new(text: &str) -> Self {
+        let mut bytes = [0; N];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Self { bytes, len: text.len() }
+    }
+}
+
+/// Bytes of a block for a run with `logs` logs.
+pub(crate) fn block_bytes(logs: usize) -> usize {
+    chunk(logs) + LINE
+}
+
+fn chunk(logs: usize) -> usize {
+    (OPEN_BYTES / logs.max(1)).clamp(MIN_CHUNK, CHUNK)
+}
+
+impl TextSink {
+    /// Opens the logs; `files` are theirs, by domain.
+    pub(crate) fn new(
+        mut outlet: Outlet,
+        files: &[FileId],
+        run_id: &str,
+        roster: &Roster,
+        kinds: &KindTable,
+    ) -> Self {
+        let logs = files
+            .iter()
+            .zip(&roster.domains)
+            .map(|(file, domain)| {
+                let mut block = outlet.block();
+                let head = format!("# run={run_id} domain={}\n{COLUMNS}", domain.name());
+                block.bytes[..head.len()].copy_from_slice(head.as_bytes());
+                block.len = head.len();
+                Log { file: *file, block }
+            })
+            .collect();
+        let log = |domain: usize| u32::try_from(domain).expect("domains are numbered by 32 bits");
+        Self {
+            outlet,
+            chunk: chunk(files.len()),
+            logs,
+            units: roster
+                .units
+                .iter()
+                .map(|u| (log(u.domain), Piece::new(&format!("\t{}\t", u.id))))
+                .collect(),
+            kinds: kinds.iter().map(|(_, name)| Piece::new(&format!("{name}\t"))).collect(),
+        }
+    }
+
+    fn send_all(&mut self) {
+        for log in self.logs.iter_mut().filter(|log| log.block.len > 0) {
+            let full = std::mem::replace(&mut log.block, self.outlet.block());
+            self.outlet.send(log.file, Form::Plain, full);
+        }
+    }
+}
+
+impl Sink for TextSink {
+    #[inline]
+    fn event(&mut self, _: i64, event: &Event<'_>) {
+        let (log, unit) = &self.units[event.unit];
+        let log = &mut self.logs[*log as usize];
+        let start = log.block.len;
+        let line: &mut [u8; LINE] =
+            log.block.bytes[start..].first_chunk_mut().expect("a chunk has room for a line at its limit");
+        let record = event.record;
+        let at = decimal::put(line, 0, record.cycle);
+        let at = decimal::copy(line, at, &unit.bytes, unit.len);
+        let kind = &self.kinds[event.kind];
+        let at = decimal::copy(line, at, &kind.bytes, kind.len);
+        line[at] = b'0' + record.phase as u8;
+        line[at + 1] = b'\t';
+        let at = decimal::put(line, at + 2, record.transaction);
+        line[at] = b'\t';
+        let at = decimal::put(line, at + 1, record.fifo.into());
+        line[at] = b'\t';
+        let at = decimal::put(line, at + 1, record.value);
+        line[at] = b'\t';
+        let at = decimal::put(line, at + 1, event.ordinal);
+        line[at] = b'\n';
+        log.block.len = start + at + 1;
+        if log.block.len > self.chunk {
+            let full = std::mem::replace(&mut log.block, self.outlet.block());
+            self.outlet.send(log.file, Form::Plain, full);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.send_all();
+    }
+
+    fn finish(&mut self) {
+        self.send_all();
+    }
+
+    fn outlets(&self) -> impl Iterator<Item = &Outlet> {
+        std::iter::once(&self.outlet)
+    }
+}

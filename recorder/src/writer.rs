@@ -1,0 +1,346 @@
+//! The thread that compresses and writes.
+//!
+//! # Invariants
+//!
+//! * Whole blocks cross a bounded channel; their buffers come back to be filled again, so the
+//!   number of buffers does not grow with the run.
+//! * The first failure is kept and nothing is written after it; blocks are still received and
+//!   dropped, so that no producer ever waits for a thread that has given up.
+//! * A file never keeps part of a block: after a failed write it is cut back to the last whole one.
+//!
+//! What a block contains is not known here, except that a compressed one becomes one packet.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use crate::directory;
+use crate::error::RecordError;
+use crate::pftrace::Wrapper;
+
+/// Blocks waiting for the thread.
+const QUEUED: usize = 2;
+/// Files kept open; with more, each write opens its file anew.
+const MAX_OPEN: usize = 128;
+
+/// A buffer of fixed size and how much of it is filled.
+pub(crate) struct Block {
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) len: usize,
+}
+
+impl Block {
+    pub(crate) fn new(size: usize) -> Self {
+        Self { bytes: vec![0; size].into_boxed_slice(), len: 0 }
+    }
+
+    pub(crate) fn filled(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// How a block goes into its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As it is.
+    Plain,
+    /// Compressed, as one packet.
+    Wrapped,
+    /// As it is, until the next block takes its place.
+    Provisional,
+}
+
+/// One of the files, by order of creation.
+#[derive(Clone, Copy)]
+pub(crate) struct FileId(usize);
+
+enum Job {
+    Write {
+        file: FileId,
+        form: Form,
+        block: Block,
+        from: usize,
+    },
+    /// Answered when everything before was written.
+    Flush(SyncSender<()>),
+}
+
+/// The first failure, shared with the producers.
+#[derive(Default)]
+struct Failure {
+    set: AtomicBool,
+    first: Mutex<Option<RecordError>>,
+}
+
+impl Failure {
+    fn get(&self) -> Option<RecordError> {
+        // Acquire pairs with the Release in `keep`: whoever sees the flag sees the error.
+        if !self.set.load(Ordering::Acquire) {
+            return None;
+        }
+        self.first.lock().map_or(Some(RecordError::WriterLost), |first| first.clone())
+    }
+
+    fn keep(&self, error: RecordError) {
+        if let Ok(mut first) = self.first.lock() {
+            first.get_or_insert(error);
+        }
+        self.set.store(true, Ordering::Release);
+    }
+}
+
+/// What the thread reports when it ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) bytes: u64,
+    pub(crate) first_output_ns: u64,
+}
+
+/// Files to be written, before the thread starts.
+pub(crate) struct WriterSetup {
+    dir: PathBuf,
+    files: Vec<OutputFile>,
+    wrapper: Option<Wrapper>,
+    spares: Vec<Sender<Block>>,
+    sender: SyncSender<Job>,
+    receiver: Receiver<Job>,
+    failure: Arc<Failure>,
+    opened: Instant,
+}
+
+/// The running thread.
+pub(crate) struct Writer {
+    sender: SyncSender<Job>,
+    thread: JoinHandle<Written>,
+    failure: Arc<Failure>,
+}
+
+/// One encoder's way to the thread.
+pub(crate) struct Outlet {
+    sender: SyncSender<Job>,
+    spare: Receiver<Block>,
+    from: usize,
+    size: usize,
+    allocated: usize,
+    stalls: u64,
+    stall_ns: u64,
+    failure: Arc<Failure>,
+}
+
+struct OutputFile {
+    path: PathBuf,
+    file: Option<File>,
+    /// Whole blocks written.
+    committed: u64,
+    /// A provisional tail lies beyond `committed`.
+    tail: bool,
+}
+
+impl WriterSetup {
+    pub(crate) fn new(dir: &Path, wrapper: Option<Wrapper>, opened: Instant) -> Self {
+        let (sender, receiver) = sync_channel(QUEUED);
+        Self {
+            dir: dir.to_owned(),
+            files: Vec::new(),
+            wrapper,
+            spares: Vec::new(),
+            sender,
+            receiver,
+            failure: Arc::default(),
+            opened,
+        }
+    }
+
+    /// Creates a file.
+    pub(crate) fn create(&mut self, name: &str) -> Result<FileId, RecordError> {
+        let (file, path) = directory::create(&self.dir, name)?;
+        let file = (self.files.len() < MAX_OPEN).then_some(file);
+        self.files.push(OutputFile { path, file, committed: 0, tail: false });
+        Ok(FileId(self.files.len() - 1))
+    }
+
+    /// A way for one encoder, whose blocks have `size` bytes.
+    pub(crate) fn outlet(&mut self, size: usize) -> Outlet {
+        let (give, spare) = channel();
+        self.spares.push(give);
+        Outlet {
+            sender: self.sender.clone(),
+            spare,
+            from: self.spares.len() - 1,
+            size,
+            allocated: 0,
+            stalls: 0,
+            stall_ns: 0,
+            failure: Arc::clone(&self.failure),
+        }
+    }
+
+    /// Starts the thread.
+    pub(crate) fn start(self) -> Result<Writer, RecordError> {
+        let Self { dir, files, wrapper, spares, sender, receiver, failure, opened } = self;
+        let mut backend = Backend {
+            files,
+            wrapper,
+            spares,
+            failure: Arc::clone(&failure),
+            opened,
+            written: Written::default(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("clockweave-writer".to_owned())
+            .spawn(move || {
+                backend.serve(&receiver);
+                backend.written
+            })
+            .map_err(|e| RecordError::io("starting the writing thread for", &dir, e))?;
+        Ok(Writer { sender, thread, failure })
+    }
+}
+
+impl Writer {
+    /// Waits until everything handed over was written.
+    pub(crate) fn flush(&self) -> Result<(), RecordError> {
+        let (done, wait) = sync_channel(1);
+        if self.sender.send(Job::Flush(done)).is_err() || wait.recv().is_err() {
+            return Err(RecordError::WriterLost);
+        }
+        self.check()
+    }
+
+    /// The first failure.
+    pub(crate) fn check(&self) -> Result<(), RecordError> {
+        self.failure.get().map_or(Ok(()), Err)
+    }
+
+    /// Ends the thread; every [`Outlet`] must be gone.
+    pub(crate) fn join(self) -> Result<Written, RecordError> {
+        drop(self.sender);
+        let written = self.thread.join().map_err(|_| RecordError::WriterLost)?;
+        self.failure.get().map_or(Ok(written), Err)
+    }
+}
+
+impl Outlet {
+    /// An empty block: one that came back, or a new one.
+    pub(crate) fn block(&mut self) -> Block {
+        if let Ok(mut block) = self.spare.try_recv() {
+            block.len = 0;
+            return block;
+        }
+        self.allocated += self.size;
+        Block::new(self.size)
+    }
+
+    /// Hands a block over; waits while the thread is behind.
+    pub(crate) fn send(&mut self, file: FileId, form: Form, block: Block) {
+        let job = Job::Write { file, form, block, from: self.from };
+        let sent = match self.sender.try_send(job) {
+            Err(TrySendError::Full(job)) => {
+                let since = Instant::now();
+                let sent = self.sender.send(job).is_ok();
+                self.stalls += 1;
+                self.stall_ns += u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                sent
+            }
+            other => other.is_ok(),
+        };
+        if !sent {
+            self.failure.keep(RecordError::WriterLost);
+        }
+    }
+
+    /// Bytes of all blocks made.
+    pub(crate) fn allocated(&self) -> usize {
+        self.allocated
+    }
+
+    /// How often, and how long in nanoseconds, the producer waited.
+    pub(crate) fn stalls(&self) -> (u64, u64) {
+        (self.stalls, self.stall_ns)
+    }
+}
+
+struct Backend {
+    files: Vec<OutputFile>,
+    wrapper: Option<Wrapper>,
+    spares: Vec<Sender<Block>>,
+    failure: Arc<Failure>,
+    opened: Instant,
+    written: Written,
+}
+
+impl Backend {
+    fn serve(&mut self, jobs: &Receiver<Job>) {
+        while let Ok(job) = jobs.recv() {
+            match job {
+                Job::Flush(done) => {
+                    // A producer that stopped waiting needs no answer.
+                    let _ = done.send(());
+                }
+                Job::Write { file, form, block, from } => {
+                    if !self.failure.set.load(Ordering::Relaxed) {
+                        self.write(file, form, &block);
+                    }
+                    // An encoder that is gone needs no blocks.
+                    let _ = self.spares[from].send(block);
+                }
+            }
+        }
+        self.written.bytes = self.files.iter().map(|file| file.committed).sum();
+    }
+
+    fn write(&mut self, file: FileId, form: Form, block: &Block) {
+        let target = &mut self.files[file.0];
+        let bytes = match (form, &mut self.wrapper) {
+            (Form::Wrapped, Some(wrapper)) => wrapper.wrap(block.filled()),
+            _ => block.filled(),
+        };
+        if let Err(error) = target.put(bytes, form == Form::Provisional) {
+            target.cut();
+            self.failure.keep(RecordError::io("writing", &target.path, error));
+            return;
+        }
+        if self.written.first_output_ns == 0 {
+            self.written.first_output_ns =
+                u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        }
+    }
+}
+
+impl OutputFile {
+    fn put(&mut self, bytes: &[u8], provisional: bool) -> io::Result<()> {
+        let mut opened;
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                opened = File::options().write(true).open(&self.path)?;
+                opened.seek(SeekFrom::Start(self.committed))?;
+                &mut opened
+            }
+        };
+        if self.tail {
+            file.set_len(self.committed)?;
+            file.seek(SeekFrom::Start(self.committed))?;
+        }
+        self.tail = provisional;
+        file.write_all(bytes)?;
+        if !provisional {
+            self.committed += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Takes back what a failed write left behind, as far as the system lets us.
+    fn cut(&self) {
+        let length = self.committed;
+        let _ = match &self.file {
+            Some(file) => file.set_len(length),
+            None => File::options().write(true).open(&self.path).and_then(|file| file.set_len(length)),
+        };
+    }
+}
