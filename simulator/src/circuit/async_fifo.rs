@@ -140,17 +140,26 @@ pub struct AsyncFifo {
 }
 
 impl AsyncFifo {
-    /// An empty FIFO of `depth` entries and `stages` synchronizer registers each way.
+    /// Checks a depth and a number of stages.
     ///
     /// # Errors
-    /// A depth that is no power of two in `[2, 2^30]`, stages outside `[2, 64]`, no memory.
-    pub fn new(depth: u32, stages: u32) -> Result<Self, CircuitError> {
+    /// A depth that is no power of two in `[2, 2^30]`, stages outside `[2, 64]`.
+    pub fn check(depth: u32, stages: u32) -> Result<(), CircuitError> {
         if !depth.is_power_of_two() || !DEPTHS.contains(&depth) {
             return Err(CircuitError::Depth { depth: depth.into() });
         }
         if !STAGES.contains(&stages) {
             return Err(CircuitError::Stages { stages: stages.into() });
         }
+        Ok(())
+    }
+
+    /// An empty FIFO of `depth` entries and `stages` synchronizer registers each way.
+    ///
+    /// # Errors
+    /// As [`AsyncFifo::check`], and no memory.
+    pub fn new(depth: u32, stages: u32) -> Result<Self, CircuitError> {
+        Self::check(depth, stages)?;
         let mut ram = Vec::new();
         ram.try_reserve_exact(depth as usize).map_err(|_| CircuitError::Memory { depth: depth.into() })?;
         ram.resize(depth as usize, 0u64);

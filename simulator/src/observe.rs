@@ -1,0 +1,205 @@
+//! The only place that names the recorder: it opens a recording for an assembled graph and passes
+//! events on.
+//!
+//! A serial simulation submits whole instants in exact order; the recorder orders the events within
+//! one. What this module adds is the mapping from the graph to streams: a unit's own events and its
+//! FIFO consumes use its stream, a FIFO's commits a producer stream of each end's unit, ordered by
+//! FIFO id.
+
+use std::path::{Path, PathBuf};
+
+use clockweave_model::{FifoEntry, KindId, Phase};
+pub(crate) use clockweave_recorder::RunTotals;
+pub use clockweave_recorder::{ArgsEncoding, Compression, RecordError, Stats};
+use clockweave_recorder::{Recorder, SerialRecorder, StreamId};
+
+use crate::graph::Assembly;
+
+/// What to record, and where.
+#[derive(Clone, Debug)]
+pub struct RecordingOptions {
+    dir: PathBuf,
+    run_id: String,
+    text: bool,
+    perfetto: bool,
+    compression: Compression,
+    args: ArgsEncoding,
+    checkpoint_interval: Option<u64>,
+    open_records: Option<usize>,
+    force: bool,
+    configuration: Vec<(String, String)>,
+}
+
+impl RecordingOptions {
+    /// Records text logs and a deflated trace into `dir`, which is new or empty, as run `run_id`.
+    pub fn new(dir: &Path, run_id: &str) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            run_id: run_id.to_owned(),
+            text: true,
+            perfetto: true,
+            compression: Compression::default(),
+            args: ArgsEncoding::default(),
+            checkpoint_interval: None,
+            open_records: None,
+            force: false,
+            configuration: Vec::new(),
+        }
+    }
+
+    /// Whether to write text logs.
+    #[must_use]
+    pub fn text(mut self, on: bool) -> Self {
+        self.text = on;
+        self
+    }
+
+    /// Whether to write a Perfetto trace.
+    #[must_use]
+    pub fn perfetto(mut self, on: bool) -> Self {
+        self.perfetto = on;
+        self
+    }
+
+    /// Sets the trace's compression.
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets how arguments are encoded in the trace.
+    #[must_use]
+    pub fn args(mut self, args: ArgsEncoding) -> Self {
+        self.args = args;
+        self
+    }
+
+    /// Sets the events between two checkpoints of the trace.
+    #[must_use]
+    pub fn checkpoint_interval(mut self, events: u64) -> Self {
+        self.checkpoint_interval = Some(events);
+        self
+    }
+
+    /// Sets the most records of one nanosecond.
+    #[must_use]
+    pub fn open_records(mut self, records: usize) -> Self {
+        self.open_records = Some(records);
+        self
+    }
+
+    /// Replaces the files of an earlier run in the directory.
+    #[must_use]
+    pub fn force(mut self, replace: bool) -> Self {
+        self.force = replace;
+        self
+    }
+
+    /// Notes an option of the run in its manifest.
+    #[must_use]
+    pub fn note(mut self, key: &str, value: &str) -> Self {
+        self.configuration.push((key.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// An open recording.
+pub(crate) struct Recording {
+    recorder: SerialRecorder,
+    units: Vec<StreamId>,
+    /// Streams of the writing and of the reading end of each FIFO.
+    fifos: Vec<(StreamId, StreamId)>,
+    /// Whether the open instant has events.
+    pending: bool,
+}
+
+impl Recording {
+    #[inline]
+    pub(crate) fn unit_stream(&self, unit: u32) -> StreamId {
+        self.units[unit as usize]
+    }
+
+    #[inline]
+    pub(crate) fn fifo_streams(&self, fifo: usize) -> (StreamId, StreamId) {
+        self.fifos[fifo]
+    }
+
+    /// Adds an event to the open instant.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the fields of one event record")]
+    pub(crate) fn record(
+        &mut self,
+        stream: StreamId,
+        cycle: u64,
+        kind: KindId,
+        transaction: u64,
+        value: u64,
+        fifo: u32,
+        phase: Phase,
+    ) {
+        self.pending = true;
+        self.recorder.record(stream, cycle, kind, transaction, value, fifo, phase);
+    }
+
+    /// Ends an instant whose display nanosecond is `ns`.
+    #[inline]
+    pub(crate) fn end_instant(&mut self, ns: i64) -> Result<(), RecordError> {
+        if !std::mem::take(&mut self.pending) {
+            return Ok(());
+        }
+        self.recorder.end_instant(ns)
+    }
+
+    /// Ends the recording; an instant that was not ended is left out.
+    pub(crate) fn close(mut self: Box<Self>, totals: RunTotals) -> Result<Stats, RecordError> {
+        self.recorder.close(totals)
+    }
+}
+
+/// Opens the recording of a graph.
+pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<(), RecordError> {
+    let mut builder = Recorder::builder(&options.dir);
+    builder
+        .run_id(&options.run_id)
+        .text(options.text)
+        .perfetto(options.perfetto)
+        .compression(options.compression)
+        .args(options.args)
+        .checkpoint_interval(options.checkpoint_interval)
+        .force(options.force)
+        .kinds(graph.kinds.clone());
+    if let Some(records) = options.open_records {
+        builder.open_records(records);
+    }
+    for (key, value) in &options.configuration {
+        builder.configure(key, value);
+    }
+    for domain in &graph.domains {
+        builder.domain(domain)?;
+    }
+    let mut units = Vec::new();
+    for unit in 0..graph.bodies.len() as u32 {
+        let domain = graph.domains[graph.fabric.unit_domain(unit) as usize].id();
+        units.push(builder.add_stream(domain, u64::from(unit) + 1, graph.fabric.unit_name(unit))?);
+    }
+    let mut fifos = Vec::new();
+    for fifo in &graph.fifos {
+        let [writer, reader] = [fifo.writer, fifo.reader].map(|unit| units[unit as usize]);
+        let order = u64::from(fifo.id) + 1;
+        let write = builder.add_producer_stream(writer, order)?;
+        let read = if reader == writer { write } else { builder.add_producer_stream(reader, order)? };
+        fifos.push((write, read));
+        builder.fifo(FifoEntry {
+            id: fifo.id,
+            name: fifo.name.clone(),
+            depth: fifo.depth.into(),
+            stages: fifo.stages,
+            writer: graph.fabric.unit_name(fifo.writer).to_owned(),
+            reader: graph.fabric.unit_name(fifo.reader).to_owned(),
+        });
+    }
+    let recorder = builder.start_serial()?;
+    graph.fabric.attach(Box::new(Recording { recorder, units, fifos, pending: false }));
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! Serial execution: one batch after another on the calling thread.
+//!
+//! A batch is: units of the due domains tick, by domain id and canonical order; then FIFOs with an end
+//! in the batch commit; then the calendar moves on. FIFOs sample their pre-edge state inside the
+//! commit: nothing between the start of a batch and its commits changes a pointer.
+//!
+//! # Invariants
+//!
+//! * No part of a batch runs unless the successor of each of its edges is representable.
+//! * A skipped stretch contains no batch in which a unit would tick or a register would change, and
+//!   its batches are counted exactly.
+
+use std::any::Any;
+
+use clockweave_model::{ExactTime, TimeError};
+
+use super::error::{RunError, UnitPlace};
+use super::termination::{StopHandle, Termination, TerminationReason};
+use crate::clock::{Calendar, Limit, count_instants};
+use crate::graph::{Assembly, Fabric, StopRequest, Unit};
+use crate::observe::RecordError;
+
+/// A quiet stretch shorter than this is walked: counting it costs more.
+const WORTH_SKIPPING: u64 = 256;
+
+/// What a run call is held to.
+pub(super) struct Bounds {
+    /// Completed batches at which the call ends.
+    pub(super) batches: u64,
+    /// Time before which batches may run.
+    pub(super) time: Option<(ExactTime, Limit)>,
+    /// A domain and its completed edges at which the call ends.
+    pub(super) cycles: Option<(usize, u64)>,
+    /// Look at the condition at every multiple of this many batches.
+    pub(super) poll: u64,
+}
+
+impl Bounds {
+    pub(super) fn none() -> Self {
+        Self { batches: u64::MAX, time: None, cycles: None, poll: u64::MAX }
+    }
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walked {
+    /// The bounds were reached.
+    Bounds,
+    /// The condition held.
+    Condition,
+    /// A stop settled.
+    Stopped,
+}
+
+/// Why a batch could not be completed.
+enum Failure {
+    Unit { unit: u32, message: String },
+    Time(TimeError),
+    Recording(RecordError),
+}
+
+/// A started simulation.
+pub(super) struct Engine {
+    pub(super) calendar: Calendar,
+    pub(super) fabric: Fabric,
+    pub(super) bodies: Vec<Box<dyn Unit>>,
+    pub(super) batches: u64,
+    pub(super) margin: u64,
+    pub(super) stop: StopHandle,
+    /// A unit's request and the completed batches at which it settles.
+    pub(super) pending: Option<(Termination, u64)>,
+    pub(super) termination: Option<Termination>,
+    max_edges: Vec<u64>,
+    due: Vec<u32>,
+    /// Batches before which skipping is not tried again.
+    retry_skip: u64,
+}
+
+impl Engine {
+    pub(super) fn new(assembly: Assembly, margin: u64, stop: StopHandle) -> Self {
+        Self {
+            max_edges: assembly.domains.iter().map(clockweave_model::ClockDomain::max_edge).collect(),
+            calendar: Calendar::new(assembly.domains),
+            fabric: assembly.fabric,
+            bodies: assembly.bodies,
+            batches: 0,
+            margin,
+            stop,
+            pending: None,
+            termination: None,
+            due: Vec::new(),
+            retry_skip: 0,
+        }
+    }
+
+    /// Exact time of the last completed batch; zero before the first.
+    pub(super) fn last_committed(&self) -> ExactTime {
+        let completed = self.calendar.domains().iter().zip(self.calendar.cycles());
+        let last = completed.filter_map(|(domain, cycles)| {
+            cycles.checked_sub(1).map(|edge| domain.edge(edge).expect("a completed edge is representable"))
+        });
+        last.max().unwrap_or(ExactTime::ZERO)
+    }
+
+    /// Runs until the bounds, the condition or a stop; `condition` is looked at when the number of
+    /// completed batches is a multiple of `bounds.poll`.
+    pub(super) fn walk(
+        &mut self,
+        bounds: &Bounds,
+        mut condition: impl FnMut(&Self) -> bool,
+    ) -> Result<Walked, RunError> {
+        loop {
+            if self.settle() {
+                return Ok(Walked::Stopped);
+            }
+            if self.batches.is_multiple_of(bounds.poll) && condition(self) {
+                return Ok(Walked::Condition);
+            }
+            if self.reached(bounds) {
+                return Ok(Walked::Bounds);
+            }
+            if self.fabric.is_quiet() && self.batches >= self.retry_skip && self.skip(bounds) {
+                continue;
+            }
+            self.batch().map_err(|failure| self.describe(failure))?;
+        }
+    }
+
+    #[inline]
+    fn reached(&self, bounds: &Bounds) -> bool {
+        self.batches >= bounds.batches
+            || bounds.time.as_ref().is_some_and(|(_, limit)| !self.calendar.before(limit))
+            || bounds.cycles.is_some_and(|(domain, cycles)| self.calendar.cycle(domain as u32) >= cycles)
+    }
+
+    #[inline]
+    fn batch(&mut self) -> Result<(), Failure> {
+        let ns = self.calendar.due(&mut self.due);
+        for &domain in &self.due {
+            let (cycle, max_edge) = (self.calendar.cycle(domain), self.max_edges[domain as usize]);
+            if cycle >= max_edge {
+                let domain = self.calendar.domains()[domain as usize].name().to_owned();
+                let cycle = cycle.saturating_add(1);
+                return Err(Failure::Time(TimeError::EdgeOutOfRange { domain, cycle, max_edge }));
+            }
+        }
+        for &domain in &self.due {
+            let cycle = self.calendar.cycle(domain);
+            self.fabric
+                .tick_domain(domain, cycle, &mut self.bodies)
+                .map_err(|failed| Failure::Unit { unit: failed.unit, message: failed.message })?;
+        }
+        self.fabric.commit(&self.due, self.calendar.cycles());
+        if let Some(recording) = self.fabric.recording() {
+            recording.end_instant(ns).map_err(Failure::Recording)?;
+        }
+        if let Some(request) = self.fabric.take_stop()
+            && self.pending.is_none()
+        {
+            self.keep(request);
+        }
+        for &domain in &self.due {
+            self.calendar.advance(domain);
+        }
+        self.batches += 1;
+        Ok(())
+    }
+
+    /// Keeps the first request: ticks run in the order in which requests win.
+    #[cold]
+    fn keep(&mut self, request: StopRequest) {
+        let place = self.place(request.unit);
+        let domain = self.fabric.unit_domain(request.unit);
+        let termination = Termination {
+            domain_id: self.calendar.domains()[domain as usize].id(),
+            unit: Some(place.unit),
+            cycle: place.cycle,
+            requested_at: place.time,
+            settled_at: place.time,
+            reason: TerminationReason::Unit(request.reason),
+            message: request.message,
+        };
+        self.pending = Some((termination, (self.batches + 1).saturating_add(self.margin)));
+    }
+
+    /// Whether a stop has settled here.
+    #[inline]
+    fn settle(&mut self) -> bool {
+        if self.termination.is_some() {
+            return true;
+        }
+        if let Some((_, at)) = &self.pending {
+            if self.batches < *at {
+                return false;
+            }
+            let settled_at = self.last_committed();
+            self.termination =
+                self.pending.take().map(|(termination, _)| Termination { settled_at, ..termination });
+            return true;
+        }
+        if self.stop.is_requested() {
+            return self.settle_external();
+        }
+        false
+    }
+
+    #[cold]
+    fn settle_external(&mut self) -> bool {
+        let Some(message) = self.stop.message() else { return false };
+        let now = self.last_committed();
+        self.termination = Some(Termination {
+            domain_id: clockweave_model::EXTERNAL_DOMAIN,
+            unit: None,
+            cycle: 0,
+            requested_at: now,
+            settled_at: now,
+            reason: TerminationReason::External,
+            message,
+        });
+        true
+    }
+
+    /// Skips a stretch in which nothing changes; says whether it did.
+    ///
+    /// It ends before the first edge at which a timer wakes a unit, or which is not executable, and
+    /// within the bounds.
+    #[cold]
+    fn skip(&mut self, bounds: &Bounds) -> bool {
+        let settles = self.pending.as_ref().map_or(u64::MAX, |(_, at)| *at);
+        let polled = match bounds.poll {
+            u64::MAX => u64::MAX,
+            poll => (self.batches / poll + 1).saturating_mul(poll),
+        };
+        let budget = bounds.batches.min(settles).min(polled) - self.batches;
+        if budget < WORTH_SKIPPING {
+            return false;
+        }
+        let Some((to, count)) = self.quiet_stretch(bounds, budget) else {
+            self.retry_skip = self.batches + WORTH_SKIPPING;
+            return false;
+        };
+        self.calendar.seek(&to);
+        self.batches += count;
+        count > 0
+    }
+
+    /// The cycles at the end of a quiet stretch of at most `budget` batches, and its batches; `None`
+    /// where it is not worth skipping or cannot be counted.
+    fn quiet_stretch(&mut self, bounds: &Bounds, budget: u64) -> Option<(Vec<u64>, u64)> {
+        self.fabric.settle_timers();
+        let domains = self.calendar.domains();
+        let mut end: Option<ExactTime> = bounds.time.as_ref().map(|(time, _)| *time);
+        let mut before = |domain: usize, edge: u64| {
+            let time = domains[domain].edge(edge).expect("an edge up to the horizon is representable");
+            end = Some(end.map_or(time, |end| end.min(time)));
+        };
+        for (domain, &max_edge) in self.max_edges.iter().enumerate() {
+            before(domain, self.fabric.next_timer(domain).unwrap_or(max_edge).min(max_edge));
+        }
+        if let Some((domain, cycles)) = bounds.cycles {
+            before(domain, (cycles - 1).min(self.max_edges[domain]));
+        }
+        let end = end?;
+        let to = self.first_edges(&end)?;
+        let edges: u128 = to.iter().zip(self.calendar.cycles()).map(|(to, from)| u128::from(to - from)).sum();
+        if edges < WORTH_SKIPPING.into() {
+            return None;
+        }
+        let count = count_instants(domains, self.calendar.cycles(), &to)?;
+        if count <= budget { Some((to, count)) } else { self.cut_stretch(&end, budget) }
+    }
+
+    /// The longest whole-nanosecond stretch of at most `budget` batches.
+    fn cut_stretch(&self, end: &ExactTime, budget: u64) -> Option<(Vec<u64>, u64)> {
+        let mut low = self.calendar.next_time()?.floor_ns().unsigned_abs();
+        let mut high = end.floor_ns().unsigned_abs();
+        let mut best = None;
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            let to = self.first_edges(&ExactTime::from_ns(middle).ok()?)?;
+            match count_instants(self.calendar.domains(), self.calendar.cycles(), &to) {
+                Some(count) if count <= budget => {
+                    best = Some((to, count));
+                    low = middle;
+                }
+                _ => high = middle - 1,
+            }
+        }
+        best
+    }
+
+    /// The first edge of every domain at or after `time`, and not before its current one.
+    fn first_edges(&self, time: &ExactTime) -> Option<Vec<u64>> {
+        let domains = self.calendar.domains().iter().zip(self.calendar.cycles());
+        domains.map(|(domain, &cycle)| Some(domain.edge_at_or_after(time).ok()?.max(cycle))).collect()
+    }
+
+    /// Where a unit is: inside its tick, or at its next edge.
+    fn place(&self, unit: u32) -> UnitPlace {
+        let index = self.fabric.unit_domain(unit);
+        let (domain, cycle) = (&self.calendar.domains()[index as usize], self.calendar.cycle(index));
+        UnitPlace {
+            unit: self.fabric.unit_name(unit).to_owned(),
+            domain: domain.name().to_owned(),
+            cycle,
+            time: domain.edge(cycle).expect("a scheduled edge is representable"),
+        }
+    }
+
+    #[cold]
+    fn describe(&self, failure: Failure) -> RunError {
+        match failure {
+            Failure::Unit { unit, message } => RunError::Unit { place: Box::new(self.place(unit)), message },
+            Failure::Time(error) => RunError::Time { batches: self.batches, error },
+            Failure::Recording(error) => RunError::Recording(error),
+        }
+    }
+
+    /// The error for a panic that unwound out of [`Engine::walk`].
+    pub(super) fn describe_panic(&self, panic: &(dyn Any + Send)) -> RunError {
+        let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let message = text.unwrap_or_else(|| "without a message".to_owned());
+        RunError::Panic { place: Box::new(self.place(self.fabric.current())), message }
+    }
+}
