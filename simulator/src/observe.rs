@@ -179,7 +179,7 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
         builder.domain(domain)?;
     }
     let mut units = Vec::new();
-    for unit in 0..graph.bodies.len() as u32 {
+    for unit in 0..graph.fabric.unit_count() {
         let domain = graph.domains[graph.fabric.unit_domain(unit) as usize].id();
         units.push(builder.add_stream(domain, u64::from(unit) + 1, graph.fabric.unit_name(unit))?);
     }

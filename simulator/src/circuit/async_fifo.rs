@@ -5,11 +5,15 @@
 //! * A RAM entry is 0 iff it holds no unread packet; writing over an unread entry, reading an empty
 //!   one, and more than `depth` unread entries are asserted against.
 //! * `exposed` is the write pointer up to which entries were reported visible; it trails the tail of
-//!   the write pointer's synchronizer by one read edge and never passes the write pointer.
+//!   the write pointer's synchronizer by one read edge and never passes the write pointer. It stays 0
+//!   where nobody observes commits; a circuit is observed always or never.
 //! * At rest, a commit on any edge changes nothing; the scheduler may leave it out.
 
 use super::gray::{from_gray, to_gray};
 use super::synchronizer::{STAGES, Synchronizer};
+
+/// Commits without a write or a read after which a FIFO may be at rest; fewer would only look in vain.
+const CALM_COMMITS: u32 = 8;
 
 const DEPTHS: std::ops::RangeInclusive<u32> = 2..=1 << 30;
 
@@ -39,6 +43,8 @@ pub enum CircuitError {
 
 /// Receives what a commit did, in the order in which it is recorded.
 pub trait CommitEvents {
+    /// Whether anything looks at the events; entries newly exposed are told apart only then.
+    const OBSERVED: bool = true;
     /// A write of transaction `id` was accepted.
     fn write(&mut self, id: u64);
     /// The old synchronizer tail newly exposes the entry of transaction `id`.
@@ -58,6 +64,7 @@ pub trait CommitEvents {
 pub struct Ignore;
 
 impl CommitEvents for Ignore {
+    const OBSERVED: bool = false;
     #[inline]
     fn write(&mut self, _: u64) {}
     #[inline]
@@ -79,6 +86,14 @@ pub struct Commit {
     pub wakes_reader: bool,
     /// `full` fell: the writer has reason to try.
     pub wakes_writer: bool,
+}
+
+impl Commit {
+    /// Whether either unit has.
+    #[inline]
+    pub fn wakes(self) -> bool {
+        self.wakes_reader || self.wakes_writer
+    }
 }
 
 /// The state of a FIFO between batches.
@@ -137,6 +152,8 @@ pub struct AsyncFifo {
     ram: Box<[u64]>,
     writes: u64,
     reads: u64,
+    /// Commits since something was written or read.
+    calm: u32,
 }
 
 impl AsyncFifo {
@@ -180,6 +197,7 @@ impl AsyncFifo {
             ram: ram.into(),
             writes: 0,
             reads: 0,
+            calm: 0,
         })
     }
 
@@ -247,42 +265,56 @@ impl AsyncFifo {
     /// # Panics
     /// On a breach of the circuit's invariants: overwriting an unread entry, reading an invalid one,
     /// or a write or read accepted outside its domain's edge.
-    #[inline]
-    pub fn commit(&mut self, write_edge: bool, read_edge: bool, events: &mut impl CommitEvents) -> Commit {
-        let (write_sample, read_sample) = (self.write_gray, self.read_gray);
-        let mut commit = Commit::default();
-        if write_edge {
-            if self.pending != 0 {
-                events.write(self.pending);
+    #[inline(always)]
+    pub fn commit<E: CommitEvents>(&mut self, write_edge: bool, read_edge: bool, events: &mut E) -> Commit {
+        self.calm = self.calm.wrapping_add(1);
+        match (write_edge, read_edge) {
+            (true, true) => {
+                let (write_sample, read_sample, empty_before) = (self.write_gray, self.read_gray, self.empty);
+                if self.pending != 0 {
+                    events.write(self.pending);
+                }
+                let wakes_reader = self.commit_read(write_sample, events);
+                let wakes_writer = self.commit_write(read_sample, events);
+                if self.empty != empty_before {
+                    events.empty(self.empty);
+                }
+                Commit { wakes_reader, wakes_writer }
             }
-        } else {
-            assert!(self.pending == 0, "a write was accepted outside a write edge");
+            (true, false) => {
+                assert!(!self.read_requested, "a read was accepted outside a read edge");
+                if self.pending != 0 {
+                    events.write(self.pending);
+                }
+                Commit { wakes_reader: false, wakes_writer: self.commit_write(self.read_gray, events) }
+            }
+            (false, true) => {
+                assert!(self.pending == 0, "a write was accepted outside a write edge");
+                let empty_before = self.empty;
+                let wakes_reader = self.commit_read(self.write_gray, events);
+                if self.empty != empty_before {
+                    events.empty(self.empty);
+                }
+                Commit { wakes_reader, wakes_writer: false }
+            }
+            (false, false) => Commit::default(),
         }
-        let empty_before = self.empty;
-        if read_edge {
-            commit.wakes_reader = self.commit_read(write_sample, events);
-        } else {
-            assert!(!self.read_requested, "a read was accepted outside a read edge");
-        }
-        if write_edge {
-            commit.wakes_writer = self.commit_write(read_sample, events);
-        }
-        if self.empty != empty_before {
-            events.empty(self.empty);
-        }
-        commit
     }
 
-    #[inline]
-    fn commit_read(&mut self, write_sample: u32, events: &mut impl CommitEvents) -> bool {
-        let tail = self.into_read.tail();
-        let visible = from_gray(tail);
-        while self.exposed != visible {
-            events.visible(self.ram[self.entry(self.exposed)]);
-            self.exposed = self.successor(self.exposed);
+    #[inline(always)]
+    fn commit_read<E: CommitEvents>(&mut self, write_sample: u32, events: &mut E) -> bool {
+        let tail = self.into_read.shift(write_sample);
+        if E::OBSERVED {
+            let visible = from_gray(tail);
+            while self.exposed != visible {
+                events.visible(self.ram[self.entry(self.exposed)]);
+                self.exposed = self.successor(self.exposed);
+            }
         }
-        let read = std::mem::take(&mut self.read_requested);
+        let read = self.read_requested;
         if read {
+            self.read_requested = false;
+            self.calm = 0;
             let entry = self.entry(self.read_pointer);
             let id = std::mem::take(&mut self.ram[entry]);
             assert!(id != 0, "a read of an invalid RAM entry");
@@ -293,32 +325,31 @@ impl AsyncFifo {
             events.read(id);
             events.output(id);
         }
-        let was_empty = self.empty;
-        self.empty = self.read_gray == tail;
-        self.into_read.shift(write_sample);
+        let was_empty = std::mem::replace(&mut self.empty, self.read_gray == tail);
         read || (was_empty && !self.empty)
     }
 
-    #[inline]
-    fn commit_write(&mut self, read_sample: u32, events: &mut impl CommitEvents) -> bool {
-        let tail = self.into_write.tail();
-        let id = std::mem::take(&mut self.pending);
+    #[inline(always)]
+    fn commit_write<E: CommitEvents>(&mut self, read_sample: u32, events: &mut E) -> bool {
+        let tail = self.into_write.shift(read_sample);
+        let id = self.pending;
         if id != 0 {
+            self.pending = 0;
+            self.calm = 0;
             let entry = self.entry(self.write_pointer);
-            assert!(self.ram[entry] == 0, "a write over an unread RAM entry");
-            self.ram[entry] = id;
+            let old = std::mem::replace(&mut self.ram[entry], id);
+            assert!(old == 0, "a write over an unread RAM entry");
             self.write_pointer = self.successor(self.write_pointer);
             self.write_gray = to_gray(self.write_pointer);
             self.writes += 1;
             assert!(self.occupancy() <= self.depth, "more unread entries than the RAM has");
         }
-        let was_full = self.full;
-        self.full = self.write_gray == tail ^ (self.depth | self.depth >> 1);
-        if self.full != was_full {
-            events.full(self.full);
+        let full = self.write_gray == tail ^ (self.depth | self.depth >> 1);
+        let was_full = std::mem::replace(&mut self.full, full);
+        if full != was_full {
+            events.full(full);
         }
-        self.into_write.shift(read_sample);
-        was_full && !self.full
+        was_full && !full
     }
 
     /// Unread entries of the RAM.
@@ -327,12 +358,22 @@ impl AsyncFifo {
         self.write_pointer.wrapping_sub(self.read_pointer) & (2 * self.depth - 1)
     }
 
-    /// Whether a commit on any edge would change nothing, as long as nothing is written, taken or
-    /// requested.
+    /// Whether enough commits passed without a write or a read that a look at [`AsyncFifo::at_rest`]
+    /// is worth it.
     #[inline]
-    pub fn at_rest(&self) -> bool {
-        self.into_read.settled_on(self.write_gray)
-            && self.into_write.settled_on(self.read_gray)
+    pub fn is_calm(&self) -> bool {
+        self.calm >= CALM_COMMITS
+    }
+
+    /// Whether a commit on any edge would change nothing, as long as nothing is written, taken or
+    /// requested: all registers hold their source pointers, the flags what follows from them, and
+    /// every entry was reported visible to `E`, if it looks.
+    pub fn at_rest<E: CommitEvents>(&self) -> bool {
+        (self.exposed == self.write_pointer || !E::OBSERVED)
+            && self.into_read.holds(self.write_gray)
+            && self.into_write.holds(self.read_gray)
+            && self.empty == (self.read_gray == self.write_gray)
+            && self.full == (self.write_gray == self.read_gray ^ (self.depth | self.depth >> 1))
             && self.pending == 0
             && !self.read_requested
     }
@@ -455,13 +496,13 @@ mod tests {
     #[test]
     fn drained_and_at_rest() {
         let mut fifo = AsyncFifo::new(4, 3).unwrap();
-        assert!(fifo.drained() && fifo.at_rest());
+        assert!(fifo.drained() && fifo.at_rest::<Ignore>());
         fifo.write(1);
-        assert!(!fifo.drained() && !fifo.at_rest());
+        assert!(!fifo.drained() && !fifo.at_rest::<Ignore>());
         for _ in 0..20 {
             fifo.commit(true, true, &mut Ignore);
         }
-        assert!(fifo.at_rest() && !fifo.drained(), "an unread entry rests but is not drained");
+        assert!(fifo.at_rest::<Ignore>() && !fifo.drained(), "an unread entry rests but is not drained");
         assert!(fifo.request());
         fifo.commit(true, true, &mut Ignore);
         assert_eq!(fifo.take(), Some(1));
@@ -472,9 +513,25 @@ mod tests {
         }
         // The new read pointer needs one edge to be sampled and two more to reach the tail.
         assert_eq!(edges, 3);
-        assert!(!fifo.at_rest(), "the tail has only just arrived");
-        fifo.commit(true, true, &mut Ignore);
-        assert!(fifo.at_rest());
+        assert!(fifo.at_rest::<Ignore>(), "every register holds the new pointer, and neither flag changes");
+    }
+
+    #[test]
+    fn an_entry_yet_to_be_reported_visible_is_no_rest_for_who_looks() {
+        let mut fifo = AsyncFifo::new(4, 2).unwrap();
+        let mut log = Log::default();
+        for edge in 0..8 {
+            if edge == 0 || edge == 4 {
+                fifo.write(edge + 1);
+            }
+            fifo.commit(true, true, &mut log);
+            // Every register holds the pointer after edge 6, where `empty` fell long before.
+            assert_eq!(
+                (fifo.at_rest::<Ignore>(), fifo.at_rest::<Log>()),
+                (edge == 3 || edge >= 6, edge == 3 || edge == 7)
+            );
+        }
+        assert_eq!(log.0, ["write 1", "visible 1", "empty false", "write 5", "visible 5"]);
     }
 
     #[test]

@@ -11,9 +11,6 @@ pub(super) const STAGES: std::ops::RangeInclusive<u32> = 2..=64;
 pub(super) struct Synchronizer {
     registers: Box<[u32]>,
     head: u32,
-    newest: u32,
-    /// Shifts since the sample last changed, up to the number of stages.
-    still: u32,
 }
 
 impl Synchronizer {
@@ -23,10 +20,9 @@ impl Synchronizer {
     /// If `stages` is outside [`STAGES`]; the FIFO checks it.
     pub(super) fn new(stages: u32) -> Self {
         assert!(STAGES.contains(&stages));
-        Self { registers: vec![0; stages as usize].into(), head: 0, newest: 0, still: stages }
+        Self { registers: vec![0; stages as usize].into(), head: 0 }
     }
 
-    #[inline]
     pub(super) fn stages(&self) -> u32 {
         self.registers.len() as u32
     }
@@ -36,20 +32,20 @@ impl Synchronizer {
         self.registers[self.head as usize]
     }
 
+    /// Shifts `sample` in and gives the old tail.
     #[inline]
-    pub(super) fn shift(&mut self, sample: u32) {
-        let stages = self.stages();
-        self.registers[self.head as usize] = sample;
-        self.head = if self.head + 1 == stages { 0 } else { self.head + 1 };
-        self.still = if sample == self.newest { (self.still + 1).min(stages) } else { 0 };
-        self.newest = sample;
+    pub(super) fn shift(&mut self, sample: u32) -> u32 {
+        let old = std::mem::replace(&mut self.registers[self.head as usize], sample);
+        self.head += 1;
+        if self.head as usize == self.registers.len() {
+            self.head = 0;
+        }
+        old
     }
 
-    /// Whether another shift of `source` would change nothing that anyone can see: every register
-    /// holds it, and the tail already did before the last shift.
-    #[inline]
-    pub(super) fn settled_on(&self, source: u32) -> bool {
-        self.newest == source && self.still == self.stages()
+    /// Whether every register holds `source`.
+    pub(super) fn holds(&self, source: u32) -> bool {
+        self.registers.iter().all(|&register| register == source)
     }
 }
 
@@ -61,15 +57,15 @@ mod tests {
     fn a_sample_reaches_the_tail_after_one_shift_per_stage() {
         for stages in [2, 3, 64] {
             let mut chain = Synchronizer::new(stages);
-            assert!(chain.settled_on(0));
-            for shift in 1..=stages {
+            assert!(chain.holds(0));
+            for _ in 0..stages {
                 assert_eq!(chain.tail(), 0);
-                chain.shift(5);
-                assert!(!chain.settled_on(5), "{shift}");
+                assert!(!chain.holds(5));
+                assert_eq!(chain.shift(5), 0);
             }
             assert_eq!(chain.tail(), 5);
-            chain.shift(5);
-            assert!(chain.settled_on(5) && !chain.settled_on(0));
+            assert!(chain.holds(5) && !chain.holds(0));
+            assert_eq!(chain.shift(6), 5);
         }
     }
 }

@@ -8,6 +8,9 @@
 //! * Otherwise the low word counts 2^-64 ns, and a remainder over the domain's own denominator makes
 //!   it exact; it is cross-multiplied only when the words tie.
 //!
+//! The next domain is found by searching the keys; once every domain has had its first edge, the order
+//! of a lattice's edges repeats with the hyperperiod, and where that has few edges it is tabulated.
+//!
 //! # Invariants
 //!
 //! * `cycle(d)` is the number of completed edges of domain `d`, and its key is that edge's time.
@@ -22,30 +25,67 @@ use num_integer::Integer;
 
 use super::queue::Queue;
 
-/// `ns << 64 | tick`, and its advance by one period with a carry at `per_ns`.
-#[derive(Clone, Copy, Debug)]
-struct LatticeStep {
-    ns: u64,
-    tick: u64,
+/// The exact time of an edge in a form that a period advances by addition.
+pub(crate) trait Key: Copy + Ord {
+    /// The key one period `step` later; `per_ns` are the ticks of the lattice, if there is one.
+    fn plus(self, step: &Self, per_ns: u64) -> Self;
+    /// Display nanosecond.
+    fn ns(self) -> i64;
+    /// The key of an edge of a covered domain.
+    fn of_edge(time: &ExactTime, per_ns: u64) -> Self;
+    /// The first key at or after any time.
+    fn ceiling(time: &ExactTime, per_ns: u64) -> Self;
+    /// One period as a key difference; 0 where it is so long that edge 1 is not representable.
+    fn of_period(domain: &ClockDomain, per_ns: u64) -> Self;
+}
+
+/// `ns << 64 | tick` with `tick < per_ns`.
+impl Key for u128 {
+    #[inline]
+    fn plus(self, step: &Self, per_ns: u64) -> Self {
+        // Ticks are below `per_ns`, which is below 2^63: the low words add without a carry.
+        let sum = self + step;
+        if sum as u64 >= per_ns { sum + ((1 << 64) - Self::from(per_ns)) } else { sum }
+    }
+
+    #[inline]
+    fn ns(self) -> i64 {
+        ((self >> 64) as u64).cast_signed()
+    }
+
+    fn of_edge(time: &ExactTime, per_ns: u64) -> Self {
+        let (num, den) = time.fraction_ns();
+        // A covered domain's denominator divides `per_ns`.
+        (Self::from(time.floor_ns().unsigned_abs()) << 64) | (num * (Self::from(per_ns) / den))
+    }
+
+    fn ceiling(time: &ExactTime, per_ns: u64) -> Self {
+        let ns = Self::from(time.floor_ns().unsigned_abs());
+        let tick = time.fraction_ceiling(per_ns);
+        if tick == per_ns { (ns + 1) << 64 } else { ns << 64 | Self::from(tick) }
+    }
+
+    fn of_period(domain: &ClockDomain, per_ns: u64) -> Self {
+        let Ok(period) = ExactTime::from_seconds(domain.period()) else { return 0 };
+        let (num, den) = period.fraction_ns();
+        // The reduced denominator divides `per_ns`.
+        let shared = num.gcd(&den);
+        let tick = num / shared * (Self::from(per_ns) / (den / shared));
+        Self::from(period.floor_ns().unsigned_abs()) << 64 | tick
+    }
 }
 
 /// An edge without a lattice: `(fixed + num / den) * 2^-64` ns.
 #[derive(Clone, Copy, Debug)]
-struct FixedKey {
+pub(crate) struct FixedKey {
     fixed: u128,
     num: u128,
     den: u128,
 }
 
-impl FixedKey {
-    fn new(time: &ExactTime) -> Self {
-        let (num, den) = time.fraction_ns();
-        let (low, num) = binary_fraction(num, den);
-        Self { fixed: u128::from(time.floor_ns().unsigned_abs()) << 64 | u128::from(low), num, den }
-    }
-
+impl Key for FixedKey {
     #[inline]
-    fn advance(&mut self, step: &Self) {
+    fn plus(mut self, step: &Self, _: u64) -> Self {
         self.fixed += step.fixed;
         // Both are below `den`; their sum may not fit 128 bits.
         if self.num >= self.den - step.num {
@@ -54,6 +94,33 @@ impl FixedKey {
         } else {
             self.num += step.num;
         }
+        self
+    }
+
+    #[inline]
+    fn ns(self) -> i64 {
+        ((self.fixed >> 64) as u64).cast_signed()
+    }
+
+    fn of_edge(time: &ExactTime, _: u64) -> Self {
+        let (num, den) = time.fraction_ns();
+        let (low, num) = binary_fraction(num, den);
+        Self { fixed: u128::from(time.floor_ns().unsigned_abs()) << 64 | u128::from(low), num, den }
+    }
+
+    fn ceiling(time: &ExactTime, per_ns: u64) -> Self {
+        Self::of_edge(time, per_ns)
+    }
+
+    fn of_period(domain: &ClockDomain, _: u64) -> Self {
+        let den = domain.denominator_ns();
+        let none = Self { fixed: 0, num: 0, den };
+        let Ok(period) = ExactTime::from_seconds(domain.period()) else { return none };
+        // The period over the domain's own denominator, so that remainders add without reduction.
+        let (num, period_den) = period.fraction_ns();
+        let shared = num.gcd(&period_den);
+        let (low, num) = binary_fraction((num / shared) * (den / (period_den / shared)), den);
+        Self { fixed: u128::from(period.floor_ns().unsigned_abs()) << 64 | u128::from(low), num, den }
     }
 }
 
@@ -100,101 +167,108 @@ impl Ord for FixedKey {
     }
 }
 
-#[derive(Clone, Debug)]
-enum Keys {
-    Lattice { lattice: Lattice, queue: Queue<u128>, steps: Vec<LatticeStep> },
-    Fixed { queue: Queue<FixedKey>, steps: Vec<FixedKey> },
+/// The domains due at one instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Due {
+    /// One domain.
+    One(u32),
+    /// Several; [`Clocks::take_tied`] lists them, ascending.
+    Tied,
 }
 
-/// An exclusive end of time in the calendar's own keys.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit(LimitKey);
-
-#[derive(Clone, Copy, Debug)]
-enum LimitKey {
-    Lattice(u128),
-    Fixed(FixedKey),
+/// How the next domain is found.
+#[derive(Clone, Debug)]
+enum Order<K> {
+    /// By its key.
+    Search(Queue<K>),
+    /// From the order of one hyperperiod; keys are kept only while someone looks at them.
+    Table { entries: Vec<u32>, at: usize, timed: bool },
 }
 
-/// The next edges of the domains that have units.
+/// Set in an entry of the table whose successor is at the same instant.
+const TIE: u32 = 1 << 31;
+/// Most entries of a table.
+const TABLE: u64 = 1 << 14;
+
+/// The next edges of the domains, in one kind of key.
 #[derive(Clone, Debug)]
-pub(crate) struct Calendar {
-    domains: Vec<ClockDomain>,
+pub(crate) struct Clocks<K> {
+    /// Completed edges.
     cycles: Vec<u64>,
-    keys: Keys,
+    /// Time of the next edge, unless a table is followed without time.
+    keys: Vec<K>,
+    steps: Vec<K>,
+    max_edges: Vec<u64>,
+    order: Order<K>,
+    per_ns: u64,
+    /// Edges of each domain in one hyperperiod, where a table is worth it.
+    hyperperiod: Option<Vec<u64>>,
+    /// Edges found by search since the start or the last seek.
+    searched: u64,
+    tied: Vec<u32>,
 }
 
-impl Calendar {
-    /// A calendar before edge 0 of every domain; `domains` ascend by id.
-    pub(crate) fn new(domains: Vec<ClockDomain>) -> Self {
-        let lattice = Lattice::covering(&domains);
-        Self::with_lattice(domains, lattice)
-    }
-
-    fn with_lattice(domains: Vec<ClockDomain>, lattice: Option<Lattice>) -> Self {
+impl<K: Key> Clocks<K> {
+    fn new(domains: &[ClockDomain], per_ns: u64, hyperperiod: Option<Vec<u64>>) -> Self {
         let first = |d: &ClockDomain| d.edge(0).expect("a domain's edge 0 is representable");
-        let keys = match lattice {
-            Some(lattice) => {
-                let steps = domains
-                    .iter()
-                    .map(|domain| {
-                        // A longer period has no representable edge 1, so it is never advanced.
-                        let period = lattice.period(domain).unwrap_or(0);
-                        let per_ns = u128::from(lattice.per_ns());
-                        LatticeStep { ns: (period / per_ns) as u64, tick: (period % per_ns) as u64 }
-                    })
-                    .collect();
-                let keys = domains.iter().map(|d| lattice_key(lattice, &first(d))).collect();
-                Keys::Lattice { lattice, queue: Queue::new(keys), steps }
-            }
-            None => {
-                let steps = domains.iter().map(fixed_period).collect();
-                let keys = domains.iter().map(|d| FixedKey::new(&first(d))).collect();
-                Keys::Fixed { queue: Queue::new(keys), steps }
-            }
-        };
-        Self { cycles: vec![0; domains.len()], domains, keys }
+        let keys: Vec<K> = domains.iter().map(|d| K::of_edge(&first(d), per_ns)).collect();
+        Self {
+            cycles: vec![0; domains.len()],
+            order: Order::Search(Queue::new(keys.clone())),
+            keys,
+            steps: domains.iter().map(|d| K::of_period(d, per_ns)).collect(),
+            max_edges: domains.iter().map(ClockDomain::max_edge).collect(),
+            per_ns,
+            hyperperiod,
+            searched: 0,
+            tied: Vec::new(),
+        }
     }
 
-    /// Puts the domains of the next batch into `due`, ascending, and gives its display nanosecond.
-    #[inline]
-    pub(crate) fn due(&self, due: &mut Vec<u32>) -> i64 {
-        let word = match &self.keys {
-            Keys::Lattice { queue, .. } => {
-                queue.due(due);
-                due.first().map_or(0, |&d| queue.key(d as usize))
-            }
-            Keys::Fixed { queue, .. } => {
-                queue.due(due);
-                due.first().map_or(0, |&d| queue.key(d as usize).fixed)
-            }
-        };
-        ((word >> 64) as u64).cast_signed()
-    }
-
-    /// Completes the current edge of domain `domain`.
-    ///
-    /// The successor of the edge must be representable.
-    #[inline]
-    pub(crate) fn advance(&mut self, domain: u32) {
-        let at = domain as usize;
-        self.cycles[at] += 1;
-        match &mut self.keys {
-            Keys::Lattice { lattice, queue, steps } => {
-                let (key, step) = (queue.key(at), steps[at]);
-                // Both ticks are below `per_ns`, whose double may not fit 64 bits.
-                let tick = u128::from(key as u64) + u128::from(step.tick);
-                let carry = tick >= u128::from(lattice.per_ns());
-                let tick = if carry { tick - u128::from(lattice.per_ns()) } else { tick };
-                let ns = (key >> 64) + u128::from(step.ns) + u128::from(carry);
-                queue.replace(at, ns << 64 | tick);
-            }
-            Keys::Fixed { queue, steps } => {
-                let mut key = queue.key(at);
-                key.advance(&steps[at]);
-                queue.replace(at, key);
+    /// The domains of the next batch. There is at least one domain.
+    #[inline(always)]
+    pub(crate) fn due(&mut self) -> Due {
+        if let Order::Table { entries, at, .. } = &self.order {
+            let entry = entries[*at];
+            if entry & TIE == 0 {
+                return Due::One(entry);
             }
         }
+        self.due_searched()
+    }
+
+    #[inline(never)]
+    fn due_searched(&mut self) -> Due {
+        match &self.order {
+            Order::Table { entries, at, .. } => {
+                // A hyperperiod does not end within an instant.
+                let last = (*at..).find(|&at| entries[at] & TIE == 0).expect("a tie ends");
+                self.tied.clear();
+                self.tied.extend(entries[*at..=last].iter().map(|entry| entry & !TIE));
+                Due::Tied
+            }
+            Order::Search(queue) => {
+                let (first, key, tie) = queue.first();
+                if tie {
+                    queue.ties(key, &mut self.tied);
+                    Due::Tied
+                } else {
+                    Due::One(first)
+                }
+            }
+        }
+    }
+
+    /// The domains of the last [`Due::Tied`], to be given back by [`Clocks::give_tied`] for reuse.
+    #[inline]
+    pub(crate) fn take_tied(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.tied)
+    }
+
+    /// Takes back the list of [`Clocks::take_tied`].
+    #[inline]
+    pub(crate) fn give_tied(&mut self, tied: Vec<u32>) {
+        self.tied = tied;
     }
 
     /// Completed edges of a domain, which is also its next local cycle.
@@ -203,90 +277,214 @@ impl Calendar {
         self.cycles[domain as usize]
     }
 
-    /// Completed edges of all domains.
-    pub(crate) fn cycles(&self) -> &[u64] {
-        &self.cycles
+    /// Exact time of a domain's next edge; it is kept after [`Clocks::prepare`] with `timed`.
+    #[inline]
+    pub(crate) fn key(&self, domain: u32) -> K {
+        self.keys[domain as usize]
+    }
+
+    /// Exact time of the next batch, kept as [`Clocks::key`] is.
+    #[inline]
+    pub(crate) fn next_key(&self) -> K {
+        self.key(self.next_domain())
+    }
+
+    /// The last representable edge of a domain.
+    pub(crate) fn max_edge(&self, domain: u32) -> u64 {
+        self.max_edges[domain as usize]
+    }
+
+    /// Batches for which the successor of every edge is certainly representable.
+    pub(crate) fn safe_batches(&self) -> u64 {
+        let left = self.cycles.iter().zip(&self.max_edges).map(|(cycle, max_edge)| max_edge - cycle);
+        left.min().unwrap_or(0)
+    }
+
+    /// Completes the current edge of a domain that is due next, and whose successor is representable.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, domain: u32) {
+        let index = domain as usize;
+        self.cycles[index] += 1;
+        if let Order::Table { entries, at, timed } = &mut self.order {
+            *at += 1;
+            if *at == entries.len() {
+                *at = 0;
+            }
+            if !*timed {
+                return;
+            }
+        }
+        self.advance_key(domain);
+    }
+
+    #[inline(never)]
+    fn advance_key(&mut self, domain: u32) {
+        let index = domain as usize;
+        let key = self.keys[index].plus(&self.steps[index], self.per_ns);
+        self.keys[index] = key;
+        if let Order::Search(queue) = &mut self.order {
+            self.searched += 1;
+            queue.replace(domain, key);
+        }
+    }
+
+    /// Makes ready for a walk, with keys kept or not, and tabulates the order once that pays.
+    pub(crate) fn prepare(&mut self, domains: &[ClockDomain], keep_time: bool) {
+        if matches!(self.order, Order::Table { timed: false, .. }) && keep_time {
+            self.restore_keys(domains);
+        }
+        self.tabulate();
+        if let Order::Table { timed, .. } = &mut self.order {
+            *timed = keep_time;
+        }
+    }
+
+    fn restore_keys(&mut self, domains: &[ClockDomain]) {
+        for ((key, domain), &cycle) in self.keys.iter_mut().zip(domains).zip(&self.cycles) {
+            let time = domain.edge(cycle).expect("a scheduled edge is representable");
+            *key = K::of_edge(&time, self.per_ns);
+        }
+    }
+
+    /// Edges to search until a table may be made, if one ever is.
+    pub(crate) fn edges_to_table(&self) -> Option<u64> {
+        let Order::Search(_) = self.order else { return None };
+        let total: u64 = self.hyperperiod.as_ref()?.iter().sum();
+        Some(total.saturating_sub(self.searched).max(1))
+    }
+
+    /// Tabulates the order once that pays: after as many edges were searched as the table has
+    /// entries, and every domain has had its first edge.
+    fn tabulate(&mut self) {
+        let (Order::Search(queue), Some(counts)) = (&self.order, &self.hyperperiod) else { return };
+        let total: u64 = counts.iter().sum();
+        let near = |((cycle, max_edge), count): ((&u64, &u64), &u64)| {
+            *cycle == 0 || max_edge - cycle < count.saturating_mul(2)
+        };
+        if self.searched < total || self.cycles.iter().zip(&self.max_edges).zip(counts).any(near) {
+            return;
+        }
+        let (mut queue, mut keys) = (queue.clone(), self.keys.clone());
+        let mut entries = Vec::with_capacity(total as usize);
+        let mut tied = Vec::new();
+        while (entries.len() as u64) < total {
+            queue.ties(queue.first().1, &mut tied);
+            for &domain in &tied {
+                let index = domain as usize;
+                keys[index] = keys[index].plus(&self.steps[index], self.per_ns);
+                queue.replace(domain, keys[index]);
+            }
+            let last = tied.len() - 1;
+            entries.extend(
+                tied.iter().zip(0..).map(|(&domain, at)| if at < last { domain | TIE } else { domain }),
+            );
+        }
+        self.order = Order::Table { entries, at: 0, timed: true };
+    }
+
+    /// The first key at or after `time`.
+    pub(crate) fn ceiling(&self, time: &ExactTime) -> K {
+        K::ceiling(time, self.per_ns)
+    }
+
+    #[inline]
+    fn next_domain(&self) -> u32 {
+        match &self.order {
+            Order::Search(queue) => queue.first().0,
+            Order::Table { entries, at, .. } => entries[*at] & !TIE,
+        }
+    }
+
+    fn seek(&mut self, domains: &[ClockDomain], cycles: &[u64]) {
+        self.cycles.copy_from_slice(cycles);
+        self.restore_keys(domains);
+        self.order = Order::Search(Queue::new(self.keys.clone()));
+        self.searched = 0;
+    }
+}
+
+/// Edges of each domain in one hyperperiod of a lattice, if together they are few enough.
+fn hyperperiod(domains: &[ClockDomain], lattice: Lattice) -> Option<Vec<u64>> {
+    let periods: Vec<u128> = domains.iter().map(|domain| lattice.period(domain)).collect::<Option<_>>()?;
+    let mut common = 1u128;
+    for period in &periods {
+        common = common.checked_mul(period / common.gcd(period))?;
+    }
+    let counts =
+        periods.iter().map(|period| u64::try_from(common / period).ok()).collect::<Option<Vec<_>>>()?;
+    let total = counts.iter().try_fold(0u64, |total, count| total.checked_add(*count))?;
+    (total <= TABLE).then_some(counts)
+}
+
+/// Either kind of calendar.
+#[derive(Clone, Debug)]
+pub(crate) enum AnyClocks {
+    /// The domains have a lattice.
+    Lattice(Clocks<u128>),
+    /// They have none.
+    Fixed(Clocks<FixedKey>),
+}
+
+/// Calls one generic expression on either kind of calendar.
+macro_rules! on_clocks {
+    ($any:expr, $clocks:ident => $body:expr) => {
+        match $any {
+            AnyClocks::Lattice($clocks) => $body,
+            AnyClocks::Fixed($clocks) => $body,
+        }
+    };
+}
+
+/// The next edges of the domains that have units.
+#[derive(Clone, Debug)]
+pub(crate) struct Calendar {
+    pub(crate) domains: Vec<ClockDomain>,
+    pub(crate) clocks: AnyClocks,
+}
+
+impl Calendar {
+    /// A calendar before edge 0 of every domain; `domains` ascend by id, and there is at least one.
+    pub(crate) fn new(domains: Vec<ClockDomain>) -> Self {
+        let lattice = Lattice::covering(&domains);
+        Self::with_lattice(domains, lattice)
+    }
+
+    fn with_lattice(domains: Vec<ClockDomain>, lattice: Option<Lattice>) -> Self {
+        let clocks = match lattice.filter(|lattice| lattice.per_ns() < 1 << 63) {
+            Some(lattice) => {
+                let counts = hyperperiod(&domains, lattice);
+                AnyClocks::Lattice(Clocks::new(&domains, lattice.per_ns(), counts))
+            }
+            None => AnyClocks::Fixed(Clocks::new(&domains, 0, None)),
+        };
+        Self { domains, clocks }
     }
 
     pub(crate) fn domains(&self) -> &[ClockDomain] {
         &self.domains
     }
 
-    /// Exact time of the next batch, if there are domains.
-    pub(crate) fn next_time(&self) -> Option<ExactTime> {
-        let (domain, cycle) = match &self.keys {
-            Keys::Lattice { queue, .. } => {
-                let least = queue.least()?;
-                (0..self.cycles.len()).find(|&d| queue.key(d) == least).map(|d| (d, self.cycles[d]))?
-            }
-            Keys::Fixed { queue, .. } => {
-                let least = queue.least()?;
-                (0..self.cycles.len()).find(|&d| queue.key(d) == least).map(|d| (d, self.cycles[d]))?
-            }
-        };
-        Some(self.domains[domain].edge(cycle).expect("a scheduled edge is representable"))
+    /// Completed edges of a domain.
+    pub(crate) fn cycle(&self, domain: u32) -> u64 {
+        on_clocks!(&self.clocks, clocks => clocks.cycle(domain))
     }
 
-    /// `time` as an exclusive end in this calendar's keys.
-    pub(crate) fn limit(&self, time: &ExactTime) -> Limit {
-        Limit(match &self.keys {
-            Keys::Lattice { lattice, .. } => LimitKey::Lattice(lattice_ceiling(*lattice, time)),
-            Keys::Fixed { .. } => LimitKey::Fixed(FixedKey::new(time)),
-        })
+    /// Completed edges of all domains.
+    pub(crate) fn cycles(&self) -> Vec<u64> {
+        on_clocks!(&self.clocks, clocks => clocks.cycles.clone())
     }
 
-    /// Whether the next batch is before `limit`.
-    #[inline]
-    pub(crate) fn before(&self, limit: &Limit) -> bool {
-        match (&self.keys, &limit.0) {
-            (Keys::Lattice { queue, .. }, LimitKey::Lattice(end)) => {
-                queue.least().is_some_and(|key| key < *end)
-            }
-            (Keys::Fixed { queue, .. }, LimitKey::Fixed(end)) => queue.least().is_some_and(|key| key < *end),
-            _ => unreachable!("a limit is made by the calendar that it is used with"),
-        }
+    /// Exact time of the next batch.
+    pub(crate) fn next_time(&self) -> ExactTime {
+        let domain = on_clocks!(&self.clocks, clocks => clocks.next_domain());
+        let cycle = self.cycle(domain);
+        self.domains[domain as usize].edge(cycle).expect("a scheduled edge is representable")
     }
 
-    /// Moves every domain to its first edge at or after `time`. Such an edge, or that of the horizon,
-    /// must exist in each.
+    /// Moves every domain to its edge in `cycles`, which must be representable.
     pub(crate) fn seek(&mut self, cycles: &[u64]) {
-        for (at, &cycle) in cycles.iter().enumerate() {
-            if cycle == self.cycles[at] {
-                continue;
-            }
-            let time = self.domains[at].edge(cycle).expect("the edge sought is representable");
-            self.cycles[at] = cycle;
-            match &mut self.keys {
-                Keys::Lattice { lattice, queue, .. } => queue.replace(at, lattice_key(*lattice, &time)),
-                Keys::Fixed { queue, .. } => queue.replace(at, FixedKey::new(&time)),
-            }
-        }
+        on_clocks!(&mut self.clocks, clocks => clocks.seek(&self.domains, cycles));
     }
-}
-
-fn lattice_key(lattice: Lattice, time: &ExactTime) -> u128 {
-    let (num, den) = time.fraction_ns();
-    // A covered domain's denominator divides `per_ns`.
-    u128::from(time.floor_ns().unsigned_abs()) << 64 | num * (u128::from(lattice.per_ns()) / den)
-}
-
-/// The first key at or after any `time`.
-fn lattice_ceiling(lattice: Lattice, time: &ExactTime) -> u128 {
-    let ns = u128::from(time.floor_ns().unsigned_abs());
-    let tick = time.fraction_ceiling(lattice.per_ns());
-    if tick == lattice.per_ns() { (ns + 1) << 64 } else { ns << 64 | u128::from(tick) }
-}
-
-/// One period as a key difference; 0 where it is so long that edge 1 is not representable.
-fn fixed_period(domain: &ClockDomain) -> FixedKey {
-    let den = domain.denominator_ns();
-    let none = FixedKey { fixed: 0, num: 0, den };
-    let Ok(period) = ExactTime::from_seconds(domain.period()) else { return none };
-    // The period over the domain's own denominator, so that remainders add without reduction.
-    let (num, period_den) = period.fraction_ns();
-    let shared = num.gcd(&period_den);
-    let (low, num) = binary_fraction((num / shared) * (den / (period_den / shared)), den);
-    FixedKey { fixed: u128::from(period.floor_ns().unsigned_abs()) << 64 | u128::from(low), num, den }
 }
 
 #[cfg(test)]
@@ -314,25 +512,40 @@ mod tests {
             .collect()
     }
 
+    /// Completes one batch; gives its domains and display nanosecond.
+    fn step(calendar: &mut Calendar) -> (Vec<u32>, i64) {
+        on_clocks!(&mut calendar.clocks, clocks => {
+            clocks.prepare(&calendar.domains, true);
+            assert!(clocks.safe_batches() > 0);
+            let due = match clocks.due() {
+                Due::One(domain) => vec![domain],
+                Due::Tied => clocks.take_tied(),
+            };
+            let key = clocks.key(due[0]);
+            for &domain in &due {
+                clocks.advance(domain);
+            }
+            (due, key.ns())
+        })
+    }
+
     /// Walks `batches` batches beside a scheduler of big rationals.
     fn agrees(clocks: &[((u64, u64), (u64, u64))], mut calendar: Calendar, batches: usize) {
         let mut next: Vec<Exact> = clocks.iter().map(|(_, phase)| big(phase.0, phase.1)).collect();
         let periods: Vec<Exact> = clocks.iter().map(|(period, _)| big(period.0, period.1)).collect();
-        let mut due = Vec::new();
         for batch in 0..batches {
             let least = next.iter().min().unwrap().clone();
             let expected: Vec<u32> = (0..next.len() as u32).filter(|&d| next[d as usize] == least).collect();
-            let ns = calendar.due(&mut due);
+            let (due, ns) = step(&mut calendar);
             assert_eq!(due, expected, "batch {batch}");
             let floor = (&least * BigUint::from(1_000_000_000u64)).to_integer();
             assert_eq!(BigUint::from(ns.unsigned_abs()), floor, "batch {batch}");
             for &d in &due {
-                calendar.advance(d);
                 next[d as usize] += &periods[d as usize];
             }
         }
         let least = next.iter().min().unwrap();
-        assert_eq!(&calendar.next_time().unwrap().to_ratio(), least);
+        assert_eq!(&calendar.next_time().to_ratio(), least);
     }
 
     fn both_ways(clocks: &[((u64, u64), (u64, u64))], batches: usize) {
@@ -367,15 +580,13 @@ mod tests {
         let mut calendar = Calendar::new(domains(&clocks));
         let grid = 457u128 * 663 * 1000;
         let (periods, mut next) = ([500 * 663_000u128, 500 * 457_000], [0u128, 137 * 457 * 663]);
-        let mut due = Vec::new();
         for _ in 0..1_000_000 {
             let least = next[0].min(next[1]);
-            let ns = calendar.due(&mut due);
+            let (due, ns) = step(&mut calendar);
             assert_eq!(u128::from(ns.unsigned_abs()), least / grid);
             assert_eq!(due, (0..2).filter(|&d| next[d as usize] == least).collect::<Vec<u32>>());
             for &d in &due {
                 next[d as usize] += periods[d as usize];
-                calendar.advance(d);
             }
         }
     }
@@ -394,9 +605,8 @@ mod tests {
             let write = big(n, 914_000_000);
             let read = |m: u64| big(m, 1_326_000_000) + big(137, PS);
             assert!(read(m) >= write && read(m - 1) < write);
-            assert_eq!(calendar.next_time().unwrap().to_ratio(), write);
-            let mut due = Vec::new();
-            let ns = calendar.due(&mut due);
+            assert_eq!(calendar.next_time().to_ratio(), write);
+            let (due, ns) = step(&mut calendar);
             assert_eq!((due.as_slice(), ns), ([0].as_slice(), 1_094_091_903_719));
         }
     }
@@ -410,7 +620,7 @@ mod tests {
             let calendar = Calendar::with_lattice(domains, lattice);
             let before = |num, den| {
                 let time = ExactTime::from_seconds(Seconds::from_ratio(num, den).unwrap()).unwrap();
-                calendar.before(&calendar.limit(&time))
+                on_clocks!(&calendar.clocks, clocks => clocks.key(0) < clocks.ceiling(&time))
             };
             assert!(!before(0, 1));
             assert!(before(1, u64::MAX), "a limit off the grid is after an earlier edge");

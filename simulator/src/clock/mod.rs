@@ -4,5 +4,5 @@ mod calendar;
 mod queue;
 mod stretch;
 
-pub(crate) use calendar::{Calendar, Limit};
+pub(crate) use calendar::{AnyClocks, Calendar, Clocks, Due, Key};
 pub(crate) use stretch::count_instants;

@@ -45,65 +45,75 @@ impl<K: Ord + Copy> Queue<K> {
         if self.keys[right as usize] < self.keys[left as usize] { right } else { left }
     }
 
+    /// The smallest index with the least key, that key, and whether others share it.
     #[inline]
-    pub(super) fn key(&self, index: usize) -> K {
-        self.keys[index]
-    }
-
-    /// The least key, if there are any.
-    #[inline]
-    pub(super) fn least(&self) -> Option<K> {
+    pub(super) fn first(&self) -> (u32, K, bool) {
         if self.winners.is_empty() {
-            self.keys.iter().min().copied()
-        } else {
-            Some(self.keys[self.winners[1] as usize])
-        }
-    }
-
-    /// Puts the indices that share the least key into `due`, ascending.
-    #[inline]
-    pub(super) fn due(&self, due: &mut Vec<u32>) {
-        due.clear();
-        if self.winners.is_empty() {
-            let Some(mut least) = self.keys.first().copied() else { return };
-            due.push(0);
-            for (index, &key) in self.keys.iter().enumerate().skip(1) {
+            let (mut first, mut least, mut tie) = (0, self.keys[0], false);
+            for (index, &key) in (1u32..).zip(&self.keys[1..]) {
                 if key < least {
-                    least = key;
-                    due.clear();
-                    due.push(index as u32);
-                } else if key == least {
-                    due.push(index as u32);
+                    (first, least, tie) = (index, key, false);
+                } else {
+                    tie |= key == least;
                 }
             }
+            return (first, least, tie);
+        }
+        let first = self.winners[1];
+        let least = self.keys[first as usize];
+        (first, least, self.shared(first, least))
+    }
+
+    /// Whether a key equal to the winner's was beaten only by its index: then it won every node up to
+    /// one where it met the winner.
+    #[inline]
+    fn shared(&self, winner: u32, least: K) -> bool {
+        let mut node = self.leaves + winner as usize;
+        while node > 1 {
+            let other = self.winners[node ^ 1];
+            if other != winner && self.keys[other as usize] == least {
+                return true;
+            }
+            node /= 2;
+        }
+        false
+    }
+
+    /// Puts the indices whose key is `least`, the least one, into `tied`, ascending.
+    pub(super) fn ties(&self, least: K, tied: &mut Vec<u32>) {
+        tied.clear();
+        if self.winners.is_empty() {
+            tied.extend((0u32..).zip(&self.keys).filter(|(_, key)| **key == least).map(|(index, _)| index));
         } else {
-            let least = self.keys[self.winners[1] as usize];
-            self.collect(1, least, due);
+            self.collect(1, least, tied);
         }
     }
 
     /// Visits only the subtrees whose winner has the least key.
-    fn collect(&self, node: usize, least: K, due: &mut Vec<u32>) {
+    fn collect(&self, node: usize, least: K, tied: &mut Vec<u32>) {
         let winner = self.winners[node];
         if self.keys[winner as usize] != least {
             return;
         }
         if node >= self.leaves {
             if (node - self.leaves) < self.keys.len() {
-                due.push(winner);
+                tied.push(winner);
             }
             return;
         }
-        self.collect(2 * node, least, due);
-        self.collect(2 * node + 1, least, due);
+        self.collect(2 * node, least, tied);
+        self.collect(2 * node + 1, least, tied);
     }
 
     #[inline]
-    pub(super) fn replace(&mut self, index: usize, key: K) {
-        self.keys[index] = key;
-        if self.winners.is_empty() {
-            return;
+    pub(super) fn replace(&mut self, index: u32, key: K) {
+        self.keys[index as usize] = key;
+        if !self.winners.is_empty() {
+            self.replay(index as usize);
         }
+    }
+
+    fn replay(&mut self, index: usize) {
         // The last key stands on every leaf from its own to the end.
         let mut node = (self.leaves + index) / 2;
         if index + 1 == self.keys.len() && self.keys.len() < self.leaves {
@@ -141,17 +151,17 @@ mod tests {
         ) {
             let mut queue = Queue::new(keys.clone());
             let mut keys = keys;
-            let mut due = Vec::new();
+            let mut tied = Vec::new();
             for (index, key) in updates {
                 let index = index.index(keys.len());
                 keys[index] = key;
-                queue.replace(index, key);
+                queue.replace(index as u32, key);
                 let least = *keys.iter().min().unwrap();
                 let expected: Vec<u32> =
                     (0..keys.len() as u32).filter(|&i| keys[i as usize] == least).collect();
-                queue.due(&mut due);
-                prop_assert_eq!(&due, &expected);
-                prop_assert_eq!(queue.least(), Some(least));
+                prop_assert_eq!(queue.first(), (expected[0], least, expected.len() > 1));
+                queue.ties(least, &mut tied);
+                prop_assert_eq!(&tied, &expected);
             }
         }
     }

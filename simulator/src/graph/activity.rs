@@ -31,17 +31,17 @@ impl IndexSet {
         present
     }
 
-    /// The least member that is at least `from`.
+    /// The members by words of 64: bit `b` of word `w` stands for `64 * w + b`.
     #[inline]
-    pub(super) fn next_from(&self, from: u32) -> Option<u32> {
-        let mut at = (from / 64) as usize;
-        let mut word = self.words.get(at)? & (u64::MAX << (from % 64));
-        while word == 0 {
-            at += 1;
-            word = *self.words.get(at)?;
-        }
-        Some(at as u32 * 64 + word.trailing_zeros())
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
     }
+}
+
+/// The bits of a word above `bit`.
+#[inline]
+pub(super) fn above(bit: u32) -> u64 {
+    (u64::MAX << bit) << 1
 }
 
 #[cfg(test)]
@@ -49,19 +49,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn walks_ascending_across_words() {
+    fn members_are_bits() {
         let mut set = IndexSet::new(200);
         for index in [199, 0, 64, 63, 128] {
             assert!(set.insert(index));
             assert!(!set.insert(index));
         }
         assert!(set.remove(128) && !set.remove(128));
-        let (mut from, mut seen) = (0, Vec::new());
-        while let Some(index) = set.next_from(from) {
-            seen.push(index);
-            from = index + 1;
-        }
-        assert_eq!(seen, [0, 63, 64, 199]);
-        assert_eq!(IndexSet::new(0).next_from(0), None);
+        assert_eq!(set.words(), [1 | 1 << 63, 1, 0, 1 << 7]);
+        assert_eq!(above(0), !1);
+        assert_eq!(above(62), 1 << 63);
+        assert_eq!(above(63), 0);
     }
 }

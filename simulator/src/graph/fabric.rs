@@ -16,32 +16,44 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use clockweave_model::{KindId, Phase};
 
-use super::activity::IndexSet;
+use super::activity::{IndexSet, above};
 use super::link::Link;
 use super::ports::Shape;
 use super::tick::StopReason;
-use crate::circuit::{AsyncFifo, CommitEvents, Ignore};
+use super::unit::TickResult;
+use crate::circuit::{AsyncFifo, Commit, CommitEvents, Ignore};
 use crate::observe::Recording;
 
 /// No timer: no edge has this number, because its successor would not be representable.
 const NEVER: u64 = u64::MAX;
 
-#[derive(Debug)]
 pub(super) struct FifoSlot {
     pub(super) circuit: AsyncFifo,
+    pub(super) payload: Box<dyn Any + Send>,
     pub(super) id: u32,
     pub(super) writer: u32,
     pub(super) reader: u32,
     pub(super) refusals: u64,
-    active: bool,
+    pub(super) active: bool,
     /// Position of each end in its domain's list.
     write_end: (u32, u32),
     read_end: (u32, u32),
 }
 
 impl FifoSlot {
-    pub(super) fn new(circuit: AsyncFifo, id: u32, writer: u32, reader: u32) -> Self {
-        Self { circuit, id, writer, reader, refusals: 0, active: false, write_end: (0, 0), read_end: (0, 0) }
+    pub(super) fn new(circuit: AsyncFifo, payload: Box<dyn Any + Send>, id: u32, ends: (u32, u32)) -> Self {
+        let (writer, reader) = ends;
+        Self {
+            circuit,
+            payload,
+            id,
+            writer,
+            reader,
+            refusals: 0,
+            active: false,
+            write_end: (0, 0),
+            read_end: (0, 0),
+        }
     }
 }
 
@@ -70,18 +82,21 @@ pub(super) struct UnitSlot {
 
 #[derive(Debug, Default)]
 pub(super) struct DomainSlot {
-    pub(super) units: Vec<u32>,
+    units: u32,
     awake: IndexSet,
+    asleep: u32,
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     next_timer: u64,
     ends: Vec<End>,
     active_ends: IndexSet,
+    active: u32,
 }
 
-/// What a port is joined to: `targets[first..first + count]`.
+/// What a port is joined to: `targets[first..first + count]`, the first of which is `target`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Binding {
     pub(super) unit: u32,
+    pub(super) target: u32,
     pub(super) first: u32,
     pub(super) count: u32,
 }
@@ -94,15 +109,14 @@ pub(crate) struct StopRequest {
     pub(crate) message: String,
 }
 
-/// A unit whose tick returned an error.
-pub(crate) struct FailedTick {
-    pub(crate) unit: u32,
-    pub(crate) message: String,
+/// The units of one domain: those of ranks `first, first + 1, …`.
+pub(crate) struct Group {
+    pub(crate) first: u32,
+    pub(crate) bodies: Vec<Box<dyn super::Unit>>,
 }
 
 pub(crate) struct Fabric {
     pub(super) fifos: Vec<FifoSlot>,
-    pub(super) payloads: Vec<Box<dyn Any + Send>>,
     pub(super) links: Vec<Link>,
     pub(super) link_names: Vec<(String, String)>,
     pub(super) queues: Vec<Box<dyn Any + Send>>,
@@ -116,15 +130,18 @@ pub(crate) struct Fabric {
     pub(super) recording: Option<Box<Recording>>,
     pub(super) stop: Option<StopRequest>,
     activity: u64,
-    /// The unit that ticks, for reports; meaningless between ticks.
-    current: u32,
+    sleepers: u32,
+    /// Commits that wake a unit or may end in rest, while a batch commits.
+    outcomes: Vec<(u32, Commit)>,
+    /// The unit that ticks, and its local cycle; meaningless between ticks.
+    pub(super) current: u32,
+    pub(super) cycle: u64,
 }
 
 impl Fabric {
     pub(super) fn new(units: Vec<UnitSlot>, domains: usize) -> Self {
         let mut fabric = Self {
             fifos: Vec::new(),
-            payloads: Vec::new(),
             links: Vec::new(),
             link_names: Vec::new(),
             queues: Vec::new(),
@@ -139,19 +156,22 @@ impl Fabric {
             recording: None,
             stop: None,
             activity: 0,
+            sleepers: 0,
+            outcomes: Vec::new(),
             current: 0,
+            cycle: 0,
         };
-        for (rank, unit) in fabric.units.iter_mut().enumerate() {
+        for unit in &mut fabric.units {
             let domain = &mut fabric.domains[unit.domain as usize];
-            unit.local = domain.units.len() as u32;
-            domain.units.push(rank as u32);
+            unit.local = domain.units;
+            domain.units += 1;
         }
         for domain in &mut fabric.domains {
-            domain.awake = IndexSet::new(domain.units.len());
-            for local in 0..domain.units.len() as u32 {
+            domain.awake = IndexSet::new(domain.units as usize);
+            for local in 0..domain.units {
                 domain.awake.insert(local);
             }
-            fabric.activity += domain.units.len() as u64;
+            fabric.activity += u64::from(domain.units);
         }
         fabric
     }
@@ -175,23 +195,35 @@ impl Fabric {
         }
     }
 
-    #[inline]
+    /// Commits the FIFO from now on; it was at rest.
+    #[cold]
     pub(super) fn activate_fifo(&mut self, fifo: usize) {
         let slot = &mut self.fifos[fifo];
-        if !slot.active {
-            slot.active = true;
-            for (domain, end) in [slot.write_end, slot.read_end] {
-                self.domains[domain as usize].active_ends.insert(end);
-            }
-            self.activity += 2;
+        slot.active = true;
+        for (domain, end) in [slot.write_end, slot.read_end] {
+            let domain = &mut self.domains[domain as usize];
+            domain.active_ends.insert(end);
+            domain.active += 1;
         }
+        self.activity += 2;
     }
 
+    #[cold]
     fn rest_fifo(&mut self, fifo: usize) {
         let slot = &mut self.fifos[fifo];
+        let rests = if self.recording.is_some() {
+            slot.circuit.at_rest::<Committed<'_>>()
+        } else {
+            slot.circuit.at_rest::<Ignore>()
+        };
+        if !rests {
+            return;
+        }
         slot.active = false;
         for (domain, end) in [slot.write_end, slot.read_end] {
-            self.domains[domain as usize].active_ends.remove(end);
+            let domain = &mut self.domains[domain as usize];
+            domain.active_ends.remove(end);
+            domain.active -= 1;
         }
         self.activity -= 2;
     }
@@ -208,9 +240,18 @@ impl Fabric {
         (edge != NEVER).then_some(edge)
     }
 
-    /// The unit whose tick runs, or ran last.
+    /// The unit whose tick runs, or ran last in a batch that failed.
     pub(crate) fn current(&self) -> u32 {
         self.current
+    }
+
+    pub(crate) fn unit_count(&self) -> u32 {
+        self.units.len() as u32
+    }
+
+    /// A unit's place among those of its domain.
+    pub(crate) fn unit_local(&self, unit: u32) -> u32 {
+        self.units[unit as usize].local
     }
 
     pub(crate) fn unit_name(&self, unit: u32) -> &str {
@@ -219,6 +260,11 @@ impl Fabric {
 
     pub(crate) fn unit_domain(&self, unit: u32) -> u32 {
         self.units[unit as usize].domain
+    }
+
+    #[inline]
+    pub(crate) fn stop_requested(&self) -> bool {
+        self.stop.is_some()
     }
 
     pub(crate) fn take_stop(&mut self) -> Option<StopRequest> {
@@ -231,7 +277,10 @@ impl Fabric {
         if slot.asleep {
             slot.asleep = false;
             slot.wake_at = NEVER;
-            self.domains[slot.domain as usize].awake.insert(slot.local);
+            let domain = &mut self.domains[slot.domain as usize];
+            domain.awake.insert(slot.local);
+            domain.asleep -= 1;
+            self.sleepers -= 1;
             self.activity += 1;
         }
     }
@@ -246,7 +295,10 @@ impl Fabric {
         }
         let slot = &mut self.units[unit as usize];
         slot.asleep = true;
-        self.domains[slot.domain as usize].awake.remove(slot.local);
+        let domain = &mut self.domains[slot.domain as usize];
+        domain.awake.remove(slot.local);
+        domain.asleep += 1;
+        self.sleepers += 1;
         self.activity -= 1;
         slot.wake_at = NEVER;
         self.wake_at(unit, edge);
@@ -263,7 +315,7 @@ impl Fabric {
         domain.timers.push(Reverse((edge, unit)));
         domain.next_timer = domain.next_timer.min(edge);
         // Outdated timers may outnumber the valid ones, of which a unit has at most one.
-        if domain.timers.len() > 2 * domain.units.len() + 64 {
+        if domain.timers.len() > 2 * domain.units as usize + 64 {
             let units = &self.units;
             domain.timers.retain(|Reverse((edge, unit))| {
                 let slot = &units[*unit as usize];
@@ -272,7 +324,7 @@ impl Fabric {
         }
     }
 
-    #[inline]
+    #[cold]
     fn fire_timers(&mut self, domain: u32, cycle: u64) {
         while self.domains[domain as usize].next_timer <= cycle {
             let timers = &mut self.domains[domain as usize].timers;
@@ -313,69 +365,161 @@ impl Fabric {
     }
 
     /// Ticks the awake units of a domain on its edge `cycle`, in canonical order.
-    #[inline]
-    pub(crate) fn tick_domain(
-        &mut self,
-        domain: u32,
-        cycle: u64,
-        bodies: &mut [Box<dyn super::Unit>],
-    ) -> Result<(), FailedTick> {
-        self.fire_timers(domain, cycle);
-        let mut from = 0;
-        while let Some(local) = self.domains[domain as usize].awake.next_from(from) {
-            from = local + 1;
-            let unit = self.domains[domain as usize].units[local as usize];
-            self.current = unit;
-            let mut cx = super::Tick::new(self, unit, cycle);
-            if let Err(error) = bodies[unit as usize].tick(&mut cx) {
-                return Err(FailedTick { unit, message: error.message().to_owned() });
+    ///
+    /// # Errors
+    /// What the first unit that failed said; [`Fabric::current`] is that unit.
+    #[inline(always)]
+    pub(crate) fn tick_domain(&mut self, domain: u32, cycle: u64, group: &mut Group) -> TickResult {
+        // Timers are those of sleeping units.
+        if self.domains[domain as usize].asleep != 0 {
+            return self.tick_awake(domain, cycle, group);
+        }
+        self.cycle = cycle;
+        self.current = group.first;
+        let mut cx = super::Tick::new(self);
+        for body in &mut group.bodies {
+            body.tick(&mut cx)?;
+            cx.next_unit();
+        }
+        Ok(())
+    }
+
+    /// As [`Fabric::tick_domain`], where some units sleep.
+    #[inline(never)]
+    fn tick_awake(&mut self, domain: u32, cycle: u64, group: &mut Group) -> TickResult {
+        if self.domains[domain as usize].next_timer <= cycle {
+            self.fire_timers(domain, cycle);
+        }
+        self.cycle = cycle;
+        let words = self.domains[domain as usize].awake.words().len();
+        for at in 0..words {
+            let mut word = self.domains[domain as usize].awake.words()[at];
+            while word != 0 {
+                let bit = word.trailing_zeros();
+                let local = at as u32 * 64 + bit;
+                self.current = group.first + local;
+                group.bodies[local as usize].tick(&mut super::Tick::new(self))?;
+                // A tick may wake a unit that comes after it.
+                word = self.domains[domain as usize].awake.words()[at] & above(bit);
             }
         }
         Ok(())
     }
 
-    /// Commits the FIFOs with an end in `due`; `cycles` are the local cycles of all domains.
-    #[inline]
-    pub(crate) fn commit(&mut self, due: &[u32], cycles: &[u64]) {
+    /// Commits the FIFOs with an end in the batch of the domains `due`, which ascend.
+    #[inline(always)]
+    pub(crate) fn commit_unobserved(&mut self, due: &[u32]) {
+        if due.iter().all(|&domain| self.domains[domain as usize].active == 0) {
+            return;
+        }
+        self.commit_ends(due);
+    }
+
+    #[inline(never)]
+    fn commit_ends(&mut self, due: &[u32]) {
+        let mut unobserved = |slot: &mut FifoSlot, _, write_edge, read_edge| {
+            slot.circuit.commit(write_edge, read_edge, &mut Ignore)
+        };
+        if let &[domain] = due {
+            self.commit_alone(domain, &mut unobserved);
+        } else {
+            self.commit_together(due, &mut unobserved);
+        }
+        if !self.outcomes.is_empty() {
+            self.settle_outcomes();
+        }
+    }
+
+    /// As [`Fabric::commit_unobserved`], recording the commits at the local cycles `cycle(domain)`.
+    pub(crate) fn commit_observed(&mut self, due: &[u32], cycle: impl Fn(u32) -> u64) {
+        let Some(mut recording) = self.recording.take() else { return };
+        self.commit_together(due, &mut |slot, fifo, write_edge, read_edge| {
+            let mut events = Committed {
+                recording: &mut recording,
+                fifo: fifo as usize,
+                id: slot.id,
+                write_cycle: cycle(slot.write_end.0),
+                read_cycle: cycle(slot.read_end.0),
+            };
+            slot.circuit.commit(write_edge, read_edge, &mut events)
+        });
+        self.recording = Some(recording);
+        self.settle_outcomes();
+    }
+
+    /// Commits the ends of the only domain due.
+    #[inline(always)]
+    fn commit_alone(
+        &mut self,
+        domain: u32,
+        commit: &mut impl FnMut(&mut FifoSlot, u32, bool, bool) -> Commit,
+    ) {
+        let Self { domains, fifos, outcomes, .. } = self;
+        let (slot, sleepers) = (&domains[domain as usize], self.sleepers != 0);
+        if slot.active as usize != slot.ends.len() {
+            return self.commit_together(&[domain], commit);
+        }
+        for end in &slot.ends {
+            let slot = &mut fifos[end.fifo as usize];
+            let done = if end.peer == domain {
+                if !end.writes {
+                    continue;
+                }
+                commit(slot, end.fifo, true, true)
+            } else if end.writes {
+                commit(slot, end.fifo, true, false)
+            } else {
+                commit(slot, end.fifo, false, true)
+            };
+            if (sleepers && done.wakes()) || slot.circuit.is_calm() {
+                outcomes.push((end.fifo, done));
+            }
+        }
+    }
+
+    /// Commits the ends of several domains; a FIFO with both ends among them commits once, for its
+    /// writing end.
+    fn commit_together(
+        &mut self,
+        due: &[u32],
+        commit: &mut impl FnMut(&mut FifoSlot, u32, bool, bool) -> Commit,
+    ) {
+        let Self { domains, fifos, outcomes, .. } = self;
+        let sleepers = self.sleepers != 0;
         for &domain in due {
-            let mut from = 0;
-            while let Some(position) = self.domains[domain as usize].active_ends.next_from(from) {
-                from = position + 1;
-                let end = self.domains[domain as usize].ends[position as usize];
-                let both = end.peer == domain || (due.len() > 1 && due.binary_search(&end.peer).is_ok());
-                // A FIFO with both ends in the batch commits once, for its writing end.
-                if end.writes || !both {
-                    self.commit_fifo(end.fifo as usize, end.writes || both, !end.writes || both, cycles);
+            let slot = &domains[domain as usize];
+            for (&word, ends) in slot.active_ends.words().iter().zip(slot.ends.chunks(64)) {
+                let mut word = word;
+                while word != 0 {
+                    let end = ends[word.trailing_zeros() as usize];
+                    word &= word - 1;
+                    let both = end.peer == domain || due.binary_search(&end.peer).is_ok();
+                    if both && !end.writes {
+                        continue;
+                    }
+                    let slot = &mut fifos[end.fifo as usize];
+                    let done = commit(slot, end.fifo, end.writes, both || !end.writes);
+                    if (sleepers && done.wakes()) || slot.circuit.is_calm() {
+                        outcomes.push((end.fifo, done));
+                    }
                 }
             }
         }
     }
 
-    #[inline]
-    fn commit_fifo(&mut self, fifo: usize, write_edge: bool, read_edge: bool, cycles: &[u64]) {
-        let slot = &mut self.fifos[fifo];
-        let commit = match self.recording.as_deref_mut() {
-            None => slot.circuit.commit(write_edge, read_edge, &mut Ignore),
-            Some(recording) => {
-                let mut events = Committed {
-                    recording,
-                    fifo,
-                    id: slot.id,
-                    write_cycle: cycles[slot.write_end.0 as usize],
-                    read_cycle: cycles[slot.read_end.0 as usize],
-                };
-                slot.circuit.commit(write_edge, read_edge, &mut events)
+    fn settle_outcomes(&mut self) {
+        while let Some((fifo, commit)) = self.outcomes.pop() {
+            let slot = &self.fifos[fifo as usize];
+            let (writer, reader, calm) = (slot.writer, slot.reader, slot.circuit.is_calm());
+            if calm {
+                self.rest_fifo(fifo as usize);
             }
-        };
-        let (writer, reader, rests) = (slot.writer, slot.reader, slot.circuit.at_rest());
-        if rests {
-            self.rest_fifo(fifo);
-        }
-        if commit.wakes_reader {
-            self.wake(reader);
-        }
-        if commit.wakes_writer {
-            self.wake(writer);
+            if commit.wakes_reader {
+                self.wake(reader);
+            }
+            if commit.wakes_writer {
+                self.wake(writer);
+            }
         }
     }
 
@@ -398,8 +542,8 @@ impl Fabric {
     }
 
     /// The rank of a unit by its path name.
-    pub(crate) fn find_unit(&self, name: &str) -> Option<usize> {
-        self.units.iter().position(|slot| slot.name == name)
+    pub(crate) fn find_unit(&self, name: &str) -> Option<u32> {
+        self.units.iter().position(|slot| slot.name == name).map(|rank| rank as u32)
     }
 
     pub(crate) fn recording(&mut self) -> Option<&mut Recording> {

@@ -13,7 +13,7 @@ mod topology;
 mod topology_error;
 mod unit;
 
-pub(crate) use fabric::{Fabric, StopRequest};
+pub(crate) use fabric::{Fabric, Group, StopRequest};
 pub use link::{Connection, ConnectionState};
 pub use ports::{Counter, Event, FifoIn, FifoOut, In, Out, Ports, Series, Span};
 pub use tick::{StopReason, Tick};

@@ -7,7 +7,7 @@ use std::fmt;
 
 use clockweave_model::{KindId, Phase};
 
-use super::fabric::{Binding, Fabric, Payloads, StopRequest};
+use super::fabric::{Binding, Fabric, FifoSlot, Payloads, StopRequest};
 use super::link::LinkQueue;
 use super::ports::{Counter, Event, FifoIn, FifoOut, In, Out, Series, Shape, Span};
 use super::unit::{Packet, UnitError, WriteError};
@@ -40,8 +40,6 @@ impl fmt::Display for StopReason {
 /// One edge of one unit.
 pub struct Tick<'a> {
     fabric: &'a mut Fabric,
-    unit: u32,
-    cycle: u64,
 }
 
 const SERIES_BITS: u32 = 40;
@@ -50,31 +48,37 @@ const OWN_TRANSACTIONS: u64 = 1 << 62;
 
 impl<'a> Tick<'a> {
     #[inline]
-    pub(super) fn new(fabric: &'a mut Fabric, unit: u32, cycle: u64) -> Self {
-        Self { fabric, unit, cycle }
+    pub(super) fn new(fabric: &'a mut Fabric) -> Self {
+        Self { fabric }
+    }
+
+    /// Passes on to the unit that follows in canonical order.
+    #[inline]
+    pub(super) fn next_unit(&mut self) {
+        self.fabric.current += 1;
     }
 
     /// The local cycle: the number of this edge in the unit's domain.
     #[inline]
     pub fn cycle(&self) -> u64 {
-        self.cycle
+        self.fabric.cycle
     }
 
     /// The unit's path name.
     pub fn unit_name(&self) -> &str {
-        self.fabric.unit_name(self.unit)
+        self.fabric.unit_name(self.fabric.current)
     }
 
     #[inline]
     fn binding(&self, port: u32) -> Binding {
         let binding = self.fabric.bindings[port as usize];
-        assert!(binding.unit == self.unit, "a unit used a port that another unit declared");
+        assert!(binding.unit == self.fabric.current, "a unit used a port that another unit declared");
         binding
     }
 
     #[inline]
     fn target(&self, port: u32) -> usize {
-        self.fabric.targets[self.binding(port).first as usize] as usize
+        self.binding(port).target as usize
     }
 
     // Clock-crossing FIFOs.
@@ -104,8 +108,10 @@ impl<'a> Tick<'a> {
             slot.refusals += 1;
             return Err(WriteError::Refused(packet));
         }
-        payloads::<T>(self.fabric, fifo).push_back(packet);
-        self.fabric.activate_fifo(fifo);
+        payloads::<T>(slot).push_back(packet);
+        if !slot.active {
+            self.fabric.activate_fifo(fifo);
+        }
         Ok(())
     }
 
@@ -116,11 +122,10 @@ impl<'a> Tick<'a> {
         let slot = &mut self.fabric.fifos[fifo];
         let id = slot.circuit.take()?;
         if let Some(recording) = self.fabric.recording.as_deref_mut() {
-            let stream = recording.unit_stream(self.unit);
-            recording.record(stream, self.cycle, KindId::FIFO_CONSUME, id, 0, slot.id, Phase::Evaluate);
+            let (stream, cycle) = (recording.unit_stream(self.fabric.current), self.fabric.cycle);
+            recording.record(stream, cycle, KindId::FIFO_CONSUME, id, 0, slot.id, Phase::Evaluate);
         }
-        let packet =
-            payloads::<T>(self.fabric, fifo).pop_front().expect("the output register's packet is queued");
+        let packet = payloads::<T>(slot).pop_front().expect("the output register's packet is queued");
         assert!(packet.transaction_id == id, "packets leave in the order of their ids' acceptance");
         Some(packet)
     }
@@ -136,8 +141,9 @@ impl<'a> Tick<'a> {
     #[inline]
     pub fn request<T>(&mut self, port: &FifoIn<T>) -> bool {
         let fifo = self.target(port.port);
-        let accepted = self.fabric.fifos[fifo].circuit.request();
-        if accepted {
+        let slot = &mut self.fabric.fifos[fifo];
+        let accepted = slot.circuit.request();
+        if accepted && !slot.active {
             self.fabric.activate_fifo(fifo);
         }
         accepted
@@ -150,8 +156,9 @@ impl<'a> Tick<'a> {
     pub fn room<T>(&self, port: &Out<T>) -> u64 {
         let binding = self.binding(port.port);
         let targets = binding.first as usize..(binding.first + binding.count) as usize;
-        let rooms =
-            self.fabric.targets[targets].iter().map(|&t| self.fabric.links[t as usize].room(self.cycle));
+        let rooms = self.fabric.targets[targets]
+            .iter()
+            .map(|&t| self.fabric.links[t as usize].room(self.fabric.cycle));
         rooms.min().unwrap_or(0)
     }
 
@@ -166,7 +173,7 @@ impl<'a> Tick<'a> {
         let mut room = true;
         for at in first..first + count {
             let link = &mut self.fabric.links[self.fabric.targets[at] as usize];
-            if link.room(self.cycle) == 0 {
+            if link.room(self.fabric.cycle) == 0 {
                 link.refusals += 1;
                 room = false;
             }
@@ -174,8 +181,8 @@ impl<'a> Tick<'a> {
         if !room {
             return Err(message);
         }
-        let number = self.fabric.units[self.unit as usize].messages;
-        self.fabric.units[self.unit as usize].messages += 1;
+        let number = self.fabric.units[self.fabric.current as usize].messages;
+        self.fabric.units[self.fabric.current as usize].messages += 1;
         for at in first + 1..first + count {
             let link = self.fabric.targets[at] as usize;
             let clone =
@@ -189,11 +196,12 @@ impl<'a> Tick<'a> {
     #[inline]
     fn deliver<T: Send + 'static>(&mut self, link: usize, number: u64, message: T) {
         let slot = &mut self.fabric.links[link];
-        let visible = self.cycle.checked_add(slot.delay).expect("a message's visible edge fits 64 bits");
+        let visible =
+            self.fabric.cycle.checked_add(slot.delay).expect("a message's visible edge fits 64 bits");
         slot.sent(visible, number);
         let consumer = slot.consumer;
         queue::<T>(self.fabric, link).messages.push_back((visible, number, message));
-        if visible == self.cycle {
+        if visible == self.fabric.cycle {
             self.fabric.wake(consumer);
         } else {
             self.fabric.wake_at(consumer, visible);
@@ -203,9 +211,13 @@ impl<'a> Tick<'a> {
     /// The link whose message is received next: by visible edge, producer, order of sending.
     #[inline]
     fn next_link(&self, binding: Binding) -> Option<usize> {
+        if binding.count == 1 {
+            let visible = self.fabric.links[binding.target as usize].first_visible()?;
+            return (visible <= self.fabric.cycle).then_some(binding.target as usize);
+        }
         let targets = &self.fabric.targets[binding.first as usize..(binding.first + binding.count) as usize];
         let visible = targets.iter().filter(|&&t| {
-            self.fabric.links[t as usize].first_visible().is_some_and(|visible| visible <= self.cycle)
+            self.fabric.links[t as usize].first_visible().is_some_and(|visible| visible <= self.fabric.cycle)
         });
         visible
             .min_by_key(|&&t| {
@@ -222,7 +234,7 @@ impl<'a> Tick<'a> {
         let messages = &mut queue::<T>(self.fabric, link).messages;
         let (_, _, message) = messages.pop_front().expect("a visible message is queued");
         let next = messages.front().map(|(visible, number, _)| (*visible, *number));
-        self.fabric.links[link].received(self.cycle, next);
+        self.fabric.links[link].received(self.fabric.cycle, next);
         Some(message)
     }
 
@@ -236,12 +248,12 @@ impl<'a> Tick<'a> {
 
     /// Sleeps until local edge `edge`, or until a FIFO or a message wakes the unit before.
     pub fn sleep_until(&mut self, edge: u64) {
-        self.fabric.sleep(self.unit, self.cycle, edge);
+        self.fabric.sleep(self.fabric.current, self.fabric.cycle, edge);
     }
 
     /// Sleeps until a FIFO or a message wakes the unit.
     pub fn sleep(&mut self) {
-        self.fabric.sleep(self.unit, self.cycle, u64::MAX);
+        self.fabric.sleep(self.fabric.current, self.fabric.cycle, u64::MAX);
     }
 
     // Observation.
@@ -262,7 +274,7 @@ impl<'a> Tick<'a> {
     #[inline]
     pub fn begin(&mut self, kind: Span, transaction: u64) {
         if self.fabric.recording.is_some() {
-            self.fabric.units[self.unit as usize].spans.push(kind.0);
+            self.fabric.units[self.fabric.current as usize].spans.push(kind.0);
             self.observe(kind.0, Shape::Span, transaction, 1);
         }
     }
@@ -274,7 +286,7 @@ impl<'a> Tick<'a> {
     #[inline]
     pub fn end(&mut self, kind: Span) {
         if self.fabric.recording.is_some() {
-            let open = self.fabric.units[self.unit as usize].spans.pop();
+            let open = self.fabric.units[self.fabric.current as usize].spans.pop();
             assert!(
                 open == Some(kind.0),
                 "a span was ended that is not the one begun last; spans of a unit nest"
@@ -288,8 +300,8 @@ impl<'a> Tick<'a> {
         if let Some(recording) = self.fabric.recording.as_deref_mut() {
             let (id, declared) = self.fabric.kinds[kind as usize];
             assert!(declared == shape, "a kind was used as what it was not declared as");
-            let stream = recording.unit_stream(self.unit);
-            recording.record(stream, self.cycle, id, transaction, value, 0, Phase::Evaluate);
+            let (stream, cycle) = (recording.unit_stream(self.fabric.current), self.fabric.cycle);
+            recording.record(stream, cycle, id, transaction, value, 0, Phase::Evaluate);
         }
     }
 
@@ -300,10 +312,10 @@ impl<'a> Tick<'a> {
     /// # Panics
     /// After 2^40 - 1 of them.
     pub fn new_transaction(&mut self) -> u64 {
-        let slot = &mut self.fabric.units[self.unit as usize];
+        let slot = &mut self.fabric.units[self.fabric.current as usize];
         slot.transactions += 1;
         assert!(slot.transactions >> SERIES_BITS == 0, "a unit gave out 2^40 transaction ids");
-        OWN_TRANSACTIONS + ((u64::from(self.unit) + 1) << SERIES_BITS) + slot.transactions
+        OWN_TRANSACTIONS + ((u64::from(self.fabric.current) + 1) << SERIES_BITS) + slot.transactions
     }
 
     /// The `number`-th transaction id of a series, from 1.
@@ -321,22 +333,23 @@ impl<'a> Tick<'a> {
     /// # Errors
     /// The unit did not declare that it may stop.
     pub fn request_stop(&mut self, reason: StopReason, message: &str) -> Result<(), UnitError> {
-        let slot = &self.fabric.units[self.unit as usize];
+        let slot = &self.fabric.units[self.fabric.current as usize];
         if !slot.may_stop {
             return Err(UnitError::from(
                 "a stop was requested without the declaration that the unit may stop (`Ports::may_stop`)",
             ));
         }
         if self.fabric.stop.is_none() {
-            self.fabric.stop = Some(StopRequest { unit: self.unit, reason, message: message.to_owned() });
+            self.fabric.stop =
+                Some(StopRequest { unit: self.fabric.current, reason, message: message.to_owned() });
         }
         Ok(())
     }
 }
 
 #[inline]
-fn payloads<T: Send + 'static>(fabric: &mut Fabric, fifo: usize) -> &mut Payloads<T> {
-    fabric.payloads[fifo].downcast_mut().expect("joined ports carry one type")
+fn payloads<T: Send + 'static>(slot: &mut FifoSlot) -> &mut Payloads<T> {
+    slot.payload.downcast_mut().expect("joined ports carry one type")
 }
 
 #[inline]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clockweave_model::{ClockDomain, ClockDomains, Frequency, IMPLICIT_NAME, KindTable, check_printable};
 
-use super::fabric::{Binding, Fabric, FifoSlot, UnitSlot};
+use super::fabric::{Binding, Fabric, FifoSlot, Group, UnitSlot};
 use super::link::{Connection, Link};
 use super::order::canonical_order;
 use super::ports::{Declarations, Direction, Port, Ports};
@@ -86,7 +86,8 @@ pub(crate) struct FifoFacts {
 /// A started graph: everything in canonical order.
 pub(crate) struct Assembly {
     pub(crate) domains: Vec<ClockDomain>,
-    pub(crate) bodies: Vec<Box<dyn Unit>>,
+    /// The units of each domain.
+    pub(crate) groups: Vec<Group>,
     pub(crate) fabric: Fabric,
     pub(crate) kinds: KindTable,
     pub(crate) fifos: Vec<FifoFacts>,
@@ -282,12 +283,16 @@ impl Topology {
         let index: BTreeMap<u32, u32> = used.iter().zip(0..).map(|(&id, index)| (id, index)).collect();
 
         let mut planned: Vec<Option<PlannedUnit>> = self.units.drain(..).map(Some).collect();
-        let mut bodies = Vec::with_capacity(order.len());
+        let mut groups: Vec<Group> =
+            (0..domains.len()).map(|_| Group { first: u32::MAX, bodies: Vec::new() }).collect();
         let mut slots = Vec::with_capacity(order.len());
         for &unit in &order {
             let unit = planned[unit as usize].take().expect("the order names each unit once");
-            slots.push(unit_slot(unit.name, index[&unit.domain], unit.may_stop));
-            bodies.push(unit.body);
+            let domain = index[&unit.domain];
+            let group = &mut groups[domain as usize];
+            group.first = group.first.min(slots.len() as u32);
+            group.bodies.push(unit.body);
+            slots.push(unit_slot(unit.name, domain, unit.may_stop));
         }
         let mut fabric = Fabric::new(slots, domains.len());
         let mut targets: Vec<Vec<u32>> = vec![Vec::new(); self.declarations.ports.len()];
@@ -295,7 +300,8 @@ impl Topology {
         self.place_links(&mut fabric, &ranks, &mut targets);
         for (port, targets) in self.declarations.ports.iter().zip(targets) {
             let (unit, first) = (ranks[port.unit as usize], fabric.targets.len() as u32);
-            fabric.bindings.push(Binding { unit, first, count: targets.len() as u32 });
+            let target = targets[0];
+            fabric.bindings.push(Binding { unit, target, first, count: targets.len() as u32 });
             fabric.targets.extend(targets);
         }
         fabric.kinds = self
@@ -305,7 +311,7 @@ impl Topology {
             .map(|(name, shape)| (kinds.id(name).expect("declared kinds are in the table"), *shape))
             .collect();
         fabric.series = series_bases(&self.declarations.series, &ranks);
-        Ok(Assembly { domains, bodies, fabric, kinds, fifos })
+        Ok(Assembly { domains, groups, fabric, kinds, fifos })
     }
 
     fn check_joins(&self) -> Result<(), TopologyError> {
@@ -393,8 +399,8 @@ impl Topology {
             for port in [planned.from, planned.to] {
                 targets[port as usize].push(fabric.fifos.len() as u32);
             }
-            fabric.fifos.push(FifoSlot::new(circuit, id, writer, reader));
-            fabric.payloads.push((self.declarations.ports[planned.from as usize].store)());
+            let payload = (self.declarations.ports[planned.from as usize].store)();
+            fabric.fifos.push(FifoSlot::new(circuit, payload, id, (writer, reader)));
             facts.push(FifoFacts { id, name, depth, stages, writer, reader });
         }
         fabric.wire_fifos();

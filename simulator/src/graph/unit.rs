@@ -22,7 +22,8 @@ pub trait Unit: Any + Send {
 pub type TickResult = Result<(), UnitError>;
 
 /// Why a unit gave up; any error or text converts into it.
-pub struct UnitError(String);
+#[allow(clippy::box_collection, reason = "one word, so that a tick returns it in a register")]
+pub struct UnitError(Box<String>);
 
 impl UnitError {
     /// The message.
@@ -39,7 +40,7 @@ impl fmt::Debug for UnitError {
 
 impl<E: fmt::Display> From<E> for UnitError {
     fn from(error: E) -> Self {
-        Self(error.to_string())
+        Self(Box::new(error.to_string()))
     }
 }
 

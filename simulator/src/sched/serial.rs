@@ -12,12 +12,12 @@
 
 use std::any::Any;
 
-use clockweave_model::{ExactTime, TimeError};
+use clockweave_model::{ClockDomain, ExactTime, TimeError};
 
 use super::error::{RunError, UnitPlace};
 use super::termination::{StopHandle, Termination, TerminationReason};
-use crate::clock::{Calendar, Limit, count_instants};
-use crate::graph::{Assembly, Fabric, StopRequest, Unit};
+use crate::clock::{AnyClocks, Calendar, Clocks, Due, Key, count_instants};
+use crate::graph::{Assembly, Fabric, Group, StopRequest, UnitError};
 use crate::observe::RecordError;
 
 /// A quiet stretch shorter than this is walked: counting it costs more.
@@ -28,7 +28,7 @@ pub(super) struct Bounds {
     /// Completed batches at which the call ends.
     pub(super) batches: u64,
     /// Time before which batches may run.
-    pub(super) time: Option<(ExactTime, Limit)>,
+    pub(super) time: Option<ExactTime>,
     /// A domain and its completed edges at which the call ends.
     pub(super) cycles: Option<(usize, u64)>,
     /// Look at the condition at every multiple of this many batches.
@@ -54,8 +54,8 @@ pub(super) enum Walked {
 
 /// Why a batch could not be completed.
 enum Failure {
-    Unit { unit: u32, message: String },
-    Time(TimeError),
+    Unit(UnitError),
+    Horizon { domain: u32 },
     Recording(RecordError),
 }
 
@@ -63,7 +63,7 @@ enum Failure {
 pub(super) struct Engine {
     pub(super) calendar: Calendar,
     pub(super) fabric: Fabric,
-    pub(super) bodies: Vec<Box<dyn Unit>>,
+    pub(super) groups: Vec<Group>,
     pub(super) batches: u64,
     pub(super) margin: u64,
     pub(super) stop: StopHandle,
@@ -71,7 +71,6 @@ pub(super) struct Engine {
     pub(super) pending: Option<(Termination, u64)>,
     pub(super) termination: Option<Termination>,
     max_edges: Vec<u64>,
-    due: Vec<u32>,
     /// Batches before which skipping is not tried again.
     retry_skip: u64,
 }
@@ -79,16 +78,15 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(assembly: Assembly, margin: u64, stop: StopHandle) -> Self {
         Self {
-            max_edges: assembly.domains.iter().map(clockweave_model::ClockDomain::max_edge).collect(),
+            max_edges: assembly.domains.iter().map(ClockDomain::max_edge).collect(),
             calendar: Calendar::new(assembly.domains),
             fabric: assembly.fabric,
-            bodies: assembly.bodies,
+            groups: assembly.groups,
             batches: 0,
             margin,
             stop,
             pending: None,
             termination: None,
-            due: Vec::new(),
             retry_skip: 0,
         }
     }
@@ -96,7 +94,7 @@ impl Engine {
     /// Exact time of the last completed batch; zero before the first.
     pub(super) fn last_committed(&self) -> ExactTime {
         let completed = self.calendar.domains().iter().zip(self.calendar.cycles());
-        let last = completed.filter_map(|(domain, cycles)| {
+        let last = completed.filter_map(|(domain, cycles): (_, u64)| {
             cycles.checked_sub(1).map(|edge| domain.edge(edge).expect("a completed edge is representable"))
         });
         last.max().unwrap_or(ExactTime::ZERO)
@@ -113,63 +111,63 @@ impl Engine {
             if self.settle() {
                 return Ok(Walked::Stopped);
             }
-            if self.batches.is_multiple_of(bounds.poll) && condition(self) {
+            let polled = bounds.poll != u64::MAX && self.batches.is_multiple_of(bounds.poll);
+            if polled && condition(self) {
                 return Ok(Walked::Condition);
             }
             if self.reached(bounds) {
                 return Ok(Walked::Bounds);
             }
-            if self.fabric.is_quiet() && self.batches >= self.retry_skip && self.skip(bounds) {
-                continue;
+            let until = self.pause(bounds);
+            if !(self.fabric.is_quiet() && self.batches >= self.retry_skip && self.skip(bounds, until)) {
+                self.advance(bounds, until).map_err(|failure| self.describe(failure))?;
             }
-            self.batch().map_err(|failure| self.describe(failure))?;
         }
     }
 
-    #[inline]
     fn reached(&self, bounds: &Bounds) -> bool {
         self.batches >= bounds.batches
-            || bounds.time.as_ref().is_some_and(|(_, limit)| !self.calendar.before(limit))
+            || bounds.time.as_ref().is_some_and(|time| self.calendar.next_time() >= *time)
             || bounds.cycles.is_some_and(|(domain, cycles)| self.calendar.cycle(domain as u32) >= cycles)
     }
 
-    #[inline]
-    fn batch(&mut self) -> Result<(), Failure> {
-        let ns = self.calendar.due(&mut self.due);
-        for &domain in &self.due {
-            let (cycle, max_edge) = (self.calendar.cycle(domain), self.max_edges[domain as usize]);
-            if cycle >= max_edge {
-                let domain = self.calendar.domains()[domain as usize].name().to_owned();
-                let cycle = cycle.saturating_add(1);
-                return Err(Failure::Time(TimeError::EdgeOutOfRange { domain, cycle, max_edge }));
+    /// The completed batches at which the walk must look up: its end, a settled stop, a poll.
+    fn pause(&self, bounds: &Bounds) -> u64 {
+        let settles = self.pending.as_ref().map_or(u64::MAX, |(_, at)| *at);
+        let polls = match bounds.poll {
+            u64::MAX => u64::MAX,
+            poll => (self.batches / poll + 1).saturating_mul(poll),
+        };
+        bounds.batches.min(settles).min(polls)
+    }
+
+    /// Completes batches until `until`, the other bounds, a request to stop, or quiet that is worth
+    /// a look.
+    fn advance(&mut self, bounds: &Bounds, until: u64) -> Result<(), Failure> {
+        let Self { calendar: Calendar { domains, clocks }, fabric, groups, batches, stop, .. } = self;
+        let retry_skip = self.retry_skip;
+        let done = match clocks {
+            AnyClocks::Lattice(clocks) => {
+                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, batches, until)
             }
-        }
-        for &domain in &self.due {
-            let cycle = self.calendar.cycle(domain);
-            self.fabric
-                .tick_domain(domain, cycle, &mut self.bodies)
-                .map_err(|failed| Failure::Unit { unit: failed.unit, message: failed.message })?;
-        }
-        self.fabric.commit(&self.due, self.calendar.cycles());
-        if let Some(recording) = self.fabric.recording() {
-            recording.end_instant(ns).map_err(Failure::Recording)?;
-        }
+            AnyClocks::Fixed(clocks) => {
+                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, batches, until)
+            }
+        };
         if let Some(request) = self.fabric.take_stop()
             && self.pending.is_none()
+            && done.is_ok()
         {
             self.keep(request);
         }
-        for &domain in &self.due {
-            self.calendar.advance(domain);
-        }
-        self.batches += 1;
-        Ok(())
+        done
     }
 
-    /// Keeps the first request: ticks run in the order in which requests win.
+    /// Keeps the first request of the batch just completed: ticks run in the order in which requests
+    /// win.
     #[cold]
     fn keep(&mut self, request: StopRequest) {
-        let place = self.place(request.unit);
+        let place = self.place(request.unit, 1);
         let domain = self.fabric.unit_domain(request.unit);
         let termination = Termination {
             domain_id: self.calendar.domains()[domain as usize].id(),
@@ -180,11 +178,10 @@ impl Engine {
             reason: TerminationReason::Unit(request.reason),
             message: request.message,
         };
-        self.pending = Some((termination, (self.batches + 1).saturating_add(self.margin)));
+        self.pending = Some((termination, self.batches.saturating_add(self.margin)));
     }
 
     /// Whether a stop has settled here.
-    #[inline]
     fn settle(&mut self) -> bool {
         if self.termination.is_some() {
             return true;
@@ -224,19 +221,14 @@ impl Engine {
     ///
     /// It ends before the first edge at which a timer wakes a unit, or which is not executable, and
     /// within the bounds.
-    #[cold]
-    fn skip(&mut self, bounds: &Bounds) -> bool {
-        let settles = self.pending.as_ref().map_or(u64::MAX, |(_, at)| *at);
-        let polled = match bounds.poll {
-            u64::MAX => u64::MAX,
-            poll => (self.batches / poll + 1).saturating_mul(poll),
-        };
-        let budget = bounds.batches.min(settles).min(polled) - self.batches;
+    fn skip(&mut self, bounds: &Bounds, until: u64) -> bool {
+        let budget = until - self.batches;
         if budget < WORTH_SKIPPING {
+            self.retry_skip = until;
             return false;
         }
         let Some((to, count)) = self.quiet_stretch(bounds, budget) else {
-            self.retry_skip = self.batches + WORTH_SKIPPING;
+            self.retry_skip = self.batches.saturating_add(WORTH_SKIPPING);
             return false;
         };
         self.calendar.seek(&to);
@@ -249,7 +241,7 @@ impl Engine {
     fn quiet_stretch(&mut self, bounds: &Bounds, budget: u64) -> Option<(Vec<u64>, u64)> {
         self.fabric.settle_timers();
         let domains = self.calendar.domains();
-        let mut end: Option<ExactTime> = bounds.time.as_ref().map(|(time, _)| *time);
+        let mut end: Option<ExactTime> = bounds.time;
         let mut before = |domain: usize, edge: u64| {
             let time = domains[domain].edge(edge).expect("an edge up to the horizon is representable");
             end = Some(end.map_or(time, |end| end.min(time)));
@@ -261,24 +253,25 @@ impl Engine {
             before(domain, (cycles - 1).min(self.max_edges[domain]));
         }
         let end = end?;
-        let to = self.first_edges(&end)?;
-        let edges: u128 = to.iter().zip(self.calendar.cycles()).map(|(to, from)| u128::from(to - from)).sum();
+        let (from, to) = (self.calendar.cycles(), self.first_edges(&end)?);
+        let edges: u128 = to.iter().zip(&from).map(|(to, from)| u128::from(to - from)).sum();
         if edges < WORTH_SKIPPING.into() {
             return None;
         }
-        let count = count_instants(domains, self.calendar.cycles(), &to)?;
+        let count = count_instants(domains, &from, &to)?;
         if count <= budget { Some((to, count)) } else { self.cut_stretch(&end, budget) }
     }
 
     /// The longest whole-nanosecond stretch of at most `budget` batches.
     fn cut_stretch(&self, end: &ExactTime, budget: u64) -> Option<(Vec<u64>, u64)> {
-        let mut low = self.calendar.next_time()?.floor_ns().unsigned_abs();
+        let from = self.calendar.cycles();
+        let mut low = self.calendar.next_time().floor_ns().unsigned_abs();
         let mut high = end.floor_ns().unsigned_abs();
         let mut best = None;
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             let to = self.first_edges(&ExactTime::from_ns(middle).ok()?)?;
-            match count_instants(self.calendar.domains(), self.calendar.cycles(), &to) {
+            match count_instants(self.calendar.domains(), &from, &to) {
                 Some(count) if count <= budget => {
                     best = Some((to, count));
                     low = middle;
@@ -292,13 +285,13 @@ impl Engine {
     /// The first edge of every domain at or after `time`, and not before its current one.
     fn first_edges(&self, time: &ExactTime) -> Option<Vec<u64>> {
         let domains = self.calendar.domains().iter().zip(self.calendar.cycles());
-        domains.map(|(domain, &cycle)| Some(domain.edge_at_or_after(time).ok()?.max(cycle))).collect()
+        domains.map(|(domain, cycle)| Some(domain.edge_at_or_after(time).ok()?.max(cycle))).collect()
     }
 
-    /// Where a unit is: inside its tick, or at its next edge.
-    fn place(&self, unit: u32) -> UnitPlace {
+    /// Where a unit is, `back` edges before its domain's next one.
+    fn place(&self, unit: u32, back: u64) -> UnitPlace {
         let index = self.fabric.unit_domain(unit);
-        let (domain, cycle) = (&self.calendar.domains()[index as usize], self.calendar.cycle(index));
+        let (domain, cycle) = (&self.calendar.domains()[index as usize], self.calendar.cycle(index) - back);
         UnitPlace {
             unit: self.fabric.unit_name(unit).to_owned(),
             domain: domain.name().to_owned(),
@@ -310,8 +303,16 @@ impl Engine {
     #[cold]
     fn describe(&self, failure: Failure) -> RunError {
         match failure {
-            Failure::Unit { unit, message } => RunError::Unit { place: Box::new(self.place(unit)), message },
-            Failure::Time(error) => RunError::Time { batches: self.batches, error },
+            Failure::Unit(error) => RunError::Unit {
+                place: Box::new(self.place(self.fabric.current(), 0)),
+                message: error.message().to_owned(),
+            },
+            Failure::Horizon { domain } => {
+                let max_edge = self.max_edges[domain as usize];
+                let domain = self.calendar.domains()[domain as usize].name().to_owned();
+                let error = TimeError::EdgeOutOfRange { domain, cycle: max_edge.saturating_add(1), max_edge };
+                RunError::Time { batches: self.batches, error }
+            }
             Failure::Recording(error) => RunError::Recording(error),
         }
     }
@@ -321,6 +322,120 @@ impl Engine {
         let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         let message = text.unwrap_or_else(|| "without a message".to_owned());
-        RunError::Panic { place: Box::new(self.place(self.fabric.current())), message }
+        RunError::Panic { place: Box::new(self.place(self.fabric.current(), 0)), message }
+    }
+}
+
+/// The inner loop and what it works on.
+struct Walk<'a, K> {
+    clocks: &'a mut Clocks<K>,
+    fabric: &'a mut Fabric,
+    groups: &'a mut [Group],
+    stop: &'a StopHandle,
+    retry_skip: u64,
+}
+
+impl<K: Key> Walk<'_, K> {
+    /// Completes batches until a pause is due; at least one, which is within the bounds.
+    fn run(
+        &mut self,
+        domains: &[ClockDomain],
+        bounds: &Bounds,
+        batches: &mut u64,
+        until: u64,
+    ) -> Result<(), Failure> {
+        let timed = bounds.time.is_some() || self.fabric.recording().is_some();
+        self.clocks.prepare(domains, timed);
+        let safe = self.clocks.safe_batches();
+        if safe == 0 {
+            self.check_horizon()?;
+        }
+        // Near the horizon every batch is looked at; before a table is made, its making.
+        let pause = self.clocks.edges_to_table().unwrap_or(u64::MAX).min(safe.max(1));
+        let until = until.min(batches.saturating_add(pause));
+        let limit = bounds.time.as_ref().map(|time| self.clocks.ceiling(time));
+        match (limit, bounds.cycles) {
+            (None, None) => self.batches(batches, until, |_| false),
+            (Some(limit), _) => self.batches(batches, until, |clocks| clocks.next_key() >= limit),
+            (None, Some((domain, cycles))) => {
+                self.batches(batches, until, |clocks| clocks.cycle(domain as u32) >= cycles)
+            }
+        }
+    }
+
+    /// Refuses a batch with an edge whose successor is not representable.
+    #[cold]
+    fn check_horizon(&mut self) -> Result<(), Failure> {
+        let due = self.due();
+        let horizon = due.iter().find(|&&domain| self.clocks.cycle(domain) >= self.clocks.max_edge(domain));
+        horizon.map_or(Ok(()), |&domain| Err(Failure::Horizon { domain }))
+    }
+
+    fn due(&mut self) -> Vec<u32> {
+        match self.clocks.due() {
+            Due::One(domain) => vec![domain],
+            Due::Tied => self.clocks.take_tied(),
+        }
+    }
+
+    #[inline(always)]
+    fn batches(
+        &mut self,
+        batches: &mut u64,
+        until: u64,
+        reached: impl Fn(&Clocks<K>) -> bool,
+    ) -> Result<(), Failure> {
+        loop {
+            match self.clocks.due() {
+                Due::One(domain) => self.batch(&[domain])?,
+                Due::Tied => self.tied_batch()?,
+            }
+            *batches += 1;
+            if *batches >= until
+                || (self.fabric.is_quiet() && *batches >= self.retry_skip)
+                || self.fabric.stop_requested()
+                || self.stop.is_requested()
+                || reached(self.clocks)
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn tied_batch(&mut self) -> Result<(), Failure> {
+        let tied = self.clocks.take_tied();
+        let done = self.batch(&tied);
+        self.clocks.give_tied(tied);
+        done
+    }
+
+    #[inline(always)]
+    fn batch(&mut self, due: &[u32]) -> Result<(), Failure> {
+        for &domain in due {
+            let (cycle, group) = (self.clocks.cycle(domain), &mut self.groups[domain as usize]);
+            if let Err(error) = self.fabric.tick_domain(domain, cycle, group) {
+                return Err(Failure::Unit(error));
+            }
+        }
+        if self.fabric.recording().is_some() {
+            self.commit_recorded(due)?;
+        } else {
+            self.fabric.commit_unobserved(due);
+        }
+        for &domain in due {
+            self.clocks.advance(domain);
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn commit_recorded(&mut self, due: &[u32]) -> Result<(), Failure> {
+        self.fabric.commit_observed(due, |domain| self.clocks.cycle(domain));
+        let ns = self.clocks.key(due[0]).ns();
+        self.fabric
+            .recording()
+            .map_or(Ok(()), |recording| recording.end_instant(ns))
+            .map_err(Failure::Recording)
     }
 }

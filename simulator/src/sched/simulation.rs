@@ -269,11 +269,10 @@ impl Simulation {
     pub fn run_until_time(&mut self, time: ExactTime) -> Result<RunReport, RunError> {
         let engine = self.engine()?;
         if engine.batches > 0 && engine.last_committed() >= time {
-            let next = engine.calendar.next_time().unwrap_or(time);
+            let next = engine.calendar.next_time();
             return Err(RunError::TimePassed { limit: time, next });
         }
-        let limit = engine.calendar.limit(&time);
-        let bounds = Bounds { time: Some((time, limit)), ..Bounds::none() };
+        let bounds = Bounds { time: Some(time), ..Bounds::none() };
         self.walk(&bounds, |_| false, RunStatus::Finished)
     }
 
@@ -402,12 +401,13 @@ impl Inspection<'_> {
     /// A unit by its path name, if it is of type `U`.
     pub fn unit<U: Unit>(&self, name: &str) -> Option<&U> {
         let index = self.engine.fabric.find_unit(name)?;
-        let body: &dyn Any = self.engine.bodies[index].as_ref();
+        let (domain, local) = (self.engine.fabric.unit_domain(index), self.engine.fabric.unit_local(index));
+        let body: &dyn Any = self.engine.groups[domain as usize].bodies[local as usize].as_ref();
         body.downcast_ref()
     }
 
     /// Path names of all units in canonical order; a unit's id in recordings is its place, from 1.
     pub fn units(&self) -> impl ExactSizeIterator<Item = &str> {
-        (0..self.engine.bodies.len() as u32).map(|unit| self.engine.fabric.unit_name(unit))
+        (0..self.engine.fabric.unit_count()).map(|unit| self.engine.fabric.unit_name(unit))
     }
 }
