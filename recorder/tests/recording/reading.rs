@@ -46,6 +46,19 @@ pub(crate) fn entries(bytes: &[u8]) -> Vec<Vec<u8>> {
     entries
 }
 
+/// Bytes of the whole entries that `bytes` begins with.
+pub(crate) fn whole(bytes: &[u8]) -> usize {
+    let mut input = CodedInputStream::from_bytes(bytes);
+    let mut end = 0;
+    while let Ok(Some(_)) = input.read_raw_tag_or_eof() {
+        if input.read_bytes().is_err() {
+            break;
+        }
+        end = input.pos() as usize;
+    }
+    end
+}
+
 pub(crate) fn read(path: &Path) -> TraceFile {
     parse(&std::fs::read(path).unwrap())
 }

@@ -2,17 +2,17 @@
 //! of the reference FIFO run, a checkpoint every 1,000. Recording the same events must give the same
 //! event packets, byte for byte, in the same places.
 
-mod reading;
-
 use std::path::Path;
 
 use clockweave_model::{ClockDomain, KindId, Phase, Seconds};
 use clockweave_recorder::{Compression, Recorder, RunTotals, TRACE_FILE};
 
-use reading::{TraceFile, arguments};
+use crate::reading::{TraceFile, arguments};
 
 fn sample() -> TraceFile {
-    reading::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace-fixtures/good/layout-sample.pftrace"))
+    crate::reading::read(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace-fixtures/good/layout-sample.pftrace"),
+    )
 }
 
 /// Records the sample's events, each as an instant of its own.
@@ -42,7 +42,7 @@ fn record_again(sample: &TraceFile, compression: Compression) -> TraceFile {
         recorder.end_instant(i64::try_from(ns).unwrap()).unwrap();
     }
     recorder.close(RunTotals::default()).unwrap();
-    reading::read(&dir.path().join(TRACE_FILE))
+    crate::reading::read(&dir.path().join(TRACE_FILE))
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn event_packets_are_identical_and_in_the_same_wrappers() {
 fn other_packets_say_the_same() {
     let sample = sample();
     let again = record_again(&sample, Compression::Deflate { level: 1 });
-    let in_sample = |packet: &&reading::Packet| {
+    let in_sample = |packet: &&crate::reading::Packet| {
         let event = packet.packet.track_event();
         !(event.name_iid() == 8 && event.track_uuid() == 48_136_207)
     };

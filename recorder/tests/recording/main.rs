@@ -1,0 +1,11 @@
+//! Runs recorded through the public interface and read back with independent means.
+
+mod checkpoints;
+mod determinism;
+mod failures;
+mod reading;
+mod run_directory;
+mod stored_sample;
+mod total_order;
+mod trace_packets;
+mod two_clocks;
