@@ -3,8 +3,8 @@
 //!
 //!     cargo run --release -p clockweave-recorder --example record_fifo -- [EVENTS] [ROUNDS] [MODE…]
 //!
-//! Modes: `raw deflate text both annotations record`, all by default; `deflate:N` for another level.
-//! Modes are interleaved; figures are CPU time of the whole process, medians over the rounds with the
+//! Modes: `raw deflate text both annotations record yardsticks`, all by default; `deflate:N` for another level.
+//! `yardsticks` is what compressing and writing the same bytes takes here, to compare machines by. Modes are interleaved; figures are CPU time of the whole process, medians over the rounds with the
 //! spread.
 
 use std::collections::VecDeque;
@@ -203,15 +203,41 @@ fn builder(dir: &Path, mode: &str) -> On {
     On { recorder: builder.start_serial().expect("a run"), streams, events: 0 }
 }
 
+/// What the machine needs for the parts nobody can save: compressing the same bytes in blocks, and
+/// writing them, per event.
+fn yardsticks(dir: &Path, events: u64) {
+    let mut on = builder(dir, "raw");
+    produce(events, &mut on);
+    on.recorder.close(RunTotals::default()).expect("closing");
+    let raw = std::fs::read(dir.join(clockweave_recorder::TRACE_FILE)).expect("the trace");
+    let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::new(1).expect("a level"));
+    let mut out = vec![0; compressor.zlib_compress_bound(262_144)];
+    let before = cpu_ns();
+    let sizes = raw.chunks(262_144).map(|block| compressor.zlib_compress(block, &mut out).expect("room"));
+    let size: usize = sizes.sum();
+    let (spent, events) = ((cpu_ns() - before) as f64, events as f64);
+    println!("(libdeflate 1 alone: {:.1} ns/event, {:.3} B/event)", spent / events, size as f64 / events);
+    let before = cpu_ns();
+    let mut file = std::fs::File::create(dir.join("copy")).expect("a file");
+    raw.chunks(262_144).for_each(|block| std::io::Write::write_all(&mut file, block).expect("writing"));
+    println!("(writing the raw bytes alone: {:.1} ns/event)", (cpu_ns() - before) as f64 / events);
+}
+
 fn main() {
     let mut args = std::env::args().skip(1);
     let events: u64 = args.next().map_or(5_000_000, |n| n.parse().expect("a number of events"));
     let rounds: usize = args.next().map_or(5, |n| n.parse().expect("a number of rounds"));
     let mut modes: Vec<String> = args.collect();
     if modes.is_empty() {
-        modes = ["raw", "deflate", "text", "both", "annotations", "record"].map(str::to_owned).to_vec();
+        modes = ["raw", "deflate", "text", "both", "annotations", "record", "yardsticks"]
+            .map(str::to_owned)
+            .to_vec();
     }
     let dir = std::env::temp_dir().join(format!("record_fifo-{}", std::process::id()));
+    if modes.iter().any(|mode| mode == "yardsticks") {
+        modes.retain(|mode| mode != "yardsticks");
+        yardsticks(&dir, events);
+    }
     let mut cost: Vec<Vec<f64>> = vec![Vec::new(); modes.len()];
     let mut offs = Vec::new();
     let mut bytes = vec![0.0; modes.len()];

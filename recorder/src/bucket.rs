@@ -69,27 +69,37 @@ impl OpenBucket {
             return;
         };
         *slot = record;
-        *key = (record.phase as u64) << PHASE_SHIFT | u64::from(rank) << RANK_SHIFT | at as u64;
+        *key = (slot.phase as u64) << PHASE_SHIFT | u64::from(rank) << RANK_SHIFT | at as u64;
         self.len = at + 1;
     }
 
     /// Closes the instant whose display nanosecond is `ns` and puts its records in order.
-    pub(crate) fn close(&mut self, ns: i64) -> Result<(), RecordError> {
-        if ns != self.ns {
-            if ns < self.ns {
-                return Err(RecordError::InstantRegressed { ns, last: self.ns });
-            }
-            self.ns = ns;
-            self.closed = 0;
+    #[inline]
+    pub(crate) fn close(&mut self, ns: i64) -> Result<(), Box<RecordError>> {
+        let before = if ns == self.ns { self.closed } else { 0 };
+        let closed = before + self.len;
+        if ns < self.ns || closed > self.keys.len() || self.overflown {
+            return Err(self.refuse(ns, closed));
         }
-        self.closed += self.len;
-        if self.closed > self.keys.len() || self.overflown {
-            let needed = self.closed + usize::from(self.overflown);
-            return Err(RecordError::BucketBudget { ns, needed, budget: self.keys.len() });
+        self.ns = ns;
+        self.closed = closed;
+        self.peak_bucket = self.peak_bucket.max(closed);
+        let keys = &mut self.keys[..self.len];
+        // A handful, mostly in order already.
+        if !keys.is_sorted() {
+            keys.sort_unstable();
         }
-        self.peak_bucket = self.peak_bucket.max(self.closed);
-        sort(&mut self.keys[..self.len]);
         Ok(())
+    }
+
+    #[cold]
+    fn refuse(&self, ns: i64, closed: usize) -> Box<RecordError> {
+        Box::new(if ns < self.ns {
+            RecordError::InstantRegressed { ns, last: self.ns }
+        } else {
+            let needed = closed + usize::from(self.overflown);
+            RecordError::BucketBudget { ns, needed, budget: self.keys.len() }
+        })
     }
 
     /// The closed instant's records in order, with their ranks.
@@ -119,15 +129,6 @@ impl OpenBucket {
 
     /// Bytes per open record.
     pub(crate) const RECORD_BYTES: usize = size_of::<EventRecord>() + size_of::<u64>();
-}
-
-/// Sorts the keys of one instant: a handful, mostly in order already.
-#[inline]
-fn sort(keys: &mut [u64]) {
-    if keys.is_sorted() {
-        return;
-    }
-    keys.sort_unstable();
 }
 
 #[cfg(test)]
@@ -168,13 +169,14 @@ mod tests {
         fill(&mut bucket, 2);
         bucket.close(8).unwrap();
         fill(&mut bucket, 1);
-        let error = bucket.close(8).unwrap_err();
+        let error = *bucket.close(8).unwrap_err();
         assert!(matches!(error, RecordError::BucketBudget { ns: 8, needed: 3, budget: 2 }), "{error}");
         assert!(error.to_string().contains("raise open_records above 3"));
 
         let mut bucket = OpenBucket::new(2);
         fill(&mut bucket, 3);
-        assert!(matches!(bucket.close(0), Err(RecordError::BucketBudget { ns: 0, needed: 3, budget: 2 })));
+        let error = *bucket.close(0).unwrap_err();
+        assert!(matches!(error, RecordError::BucketBudget { ns: 0, needed: 3, budget: 2 }));
         assert_eq!(OpenBucket::new(2).peak_bucket(), 0);
     }
 
@@ -183,6 +185,7 @@ mod tests {
         let mut bucket = OpenBucket::new(2);
         bucket.push(0, record(0, Phase::Commit));
         bucket.close(9).unwrap();
-        assert!(matches!(bucket.close(8), Err(RecordError::InstantRegressed { ns: 8, last: 9 })));
+        let error = *bucket.close(8).unwrap_err();
+        assert!(matches!(error, RecordError::InstantRegressed { ns: 8, last: 9 }));
     }
 }

@@ -68,7 +68,7 @@ impl Ledger {
         ns: i64,
         bucket: &OpenBucket,
         roster: &Roster,
-    ) -> Result<(), RecordError> {
+    ) -> Result<(), Box<RecordError>> {
         for (rank, record) in bucket.ordered() {
             let unit = self.unit_of_rank[rank as usize] as usize;
             let kind = self.index(record.kind);
@@ -114,10 +114,10 @@ impl Ledger {
 }
 
 #[cold]
-fn refuse(roster: &Roster, refused: &Refused) -> RecordError {
+fn refuse(roster: &Roster, refused: &Refused) -> Box<RecordError> {
     let name = |unit: usize| roster.units[unit].name.clone();
-    match *refused {
+    Box::new(match *refused {
         Refused::Kind { unit, kind } => RecordError::UnknownKind { unit: name(unit), kind },
         Refused::Cycle { unit, cycle, last } => RecordError::CycleRegressed { unit: name(unit), cycle, last },
-    }
+    })
 }

@@ -37,6 +37,7 @@
 
 mod bucket;
 mod builder;
+mod cursor;
 mod directory;
 mod error;
 mod flows;

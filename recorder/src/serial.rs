@@ -60,13 +60,13 @@ impl SerialRecorder {
         if self.bucket.is_empty() {
             return Ok(());
         }
-        self.pass(ns)
+        self.pass(ns).map_err(|error| *error)
     }
 
-    fn pass(&mut self, ns: i64) -> Result<(), RecordError> {
+    fn pass(&mut self, ns: i64) -> Result<(), Box<RecordError>> {
         let passed = match self.bucket.close(ns) {
             Ok(()) => self.session.pass(ns, &self.bucket),
-            Err(error) => Err(self.session.fail(error)),
+            Err(error) => Err(Box::new(self.session.fail(*error))),
         };
         self.bucket.clear();
         passed

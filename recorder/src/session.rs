@@ -115,15 +115,31 @@ impl Session {
         &self.roster
     }
 
-    /// Passes a closed instant to the outputs.
-    pub(crate) fn pass(&mut self, ns: i64, bucket: &OpenBucket) -> Result<(), RecordError> {
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone());
-        }
-        let Some(Running { outputs, writer }) = &mut self.running else { return Err(RecordError::Closed) };
+    /// Passes a closed instant to the outputs. Errors are boxed on this path only, so that the
+    /// answer of every instant is one word.
+    #[inline]
+    pub(crate) fn pass(&mut self, ns: i64, bucket: &OpenBucket) -> Result<(), Box<RecordError>> {
+        let (None, Some(Running { outputs, writer })) = (&self.failure, &mut self.running) else {
+            return Err(self.stopped());
+        };
         let (ledger, roster) = (&mut self.ledger, &self.roster);
         let passed = with_sink!(outputs, sink => ledger.pass(sink, ns, bucket, roster));
-        passed.and_then(|()| writer.check()).map_err(|error| self.fail(error))
+        match passed {
+            Ok(()) if !writer.has_failed() => Ok(()),
+            Ok(()) => Err(self.writer_failed()),
+            Err(error) => Err(Box::new(self.fail(*error))),
+        }
+    }
+
+    #[cold]
+    fn stopped(&self) -> Box<RecordError> {
+        Box::new(self.failure.clone().unwrap_or(RecordError::Closed))
+    }
+
+    #[cold]
+    fn writer_failed(&mut self) -> Box<RecordError> {
+        let failure = self.running.as_ref().and_then(|running| running.writer.check().err());
+        Box::new(self.fail(failure.unwrap_or(RecordError::WriterLost)))
     }
 
     /// Keeps the first error; gives it back.

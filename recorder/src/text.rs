@@ -6,12 +6,11 @@ mod decimal;
 
 use clockweave_model::KindTable;
 
+use crate::cursor::{Cursor, ROOM};
 use crate::roster::Roster;
 use crate::sink::{Event, Sink};
 use crate::writer::{Block, FileId, Form, Outlet};
 
-/// Room for one line: six 64-bit decimals, a kind of 128 characters, and what is copied beyond.
-const LINE: usize = 512;
 /// The largest chunk that is handed over at once, and the smallest.
 const CHUNK: usize = 256 * 1024;
 const MIN_CHUNK: usize = 4 * 1024;
@@ -40,20 +39,29 @@ pub(crate) struct TextSink {
 /// A short text of known room.
 struct Piece<const N: usize> {
     bytes: [u8; N],
-    len: usize,
+    len: u8,
 }
 
 impl<const N: usize> Piece<N> {
     fn new(text: &str) -> Self {
         let mut bytes = [0; N];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Self { bytes, len: text.len() }
+        Self { bytes, len: text.len() as u8 }
+    }
+
+    /// Copies the piece; mostly its first 32 bytes are all of it.
+    #[inline]
+    fn put(&self, line: &mut Cursor<'_>) {
+        match self.bytes.first_chunk::<32>() {
+            Some(start) if self.len <= 32 => line.copy(start, self.len),
+            _ => line.copy(&self.bytes, self.len),
+        }
     }
 }
 
 /// Bytes of a block for a run with `logs` logs.
 pub(crate) fn block_bytes(logs: usize) -> usize {
-    chunk(logs) + LINE
+    chunk(logs) + ROOM
 }
 
 fn chunk(logs: usize) -> usize {
@@ -103,29 +111,27 @@ impl TextSink {
 }
 
 impl Sink for TextSink {
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, _: i64, event: &Event<'_>) {
         let (log, unit) = &self.units[event.unit];
         let log = &mut self.logs[*log as usize];
         let start = log.block.len;
-        let line: &mut [u8; LINE] =
-            log.block.bytes[start..].first_chunk_mut().expect("a chunk has room for a line at its limit");
+        let room = log.block.bytes[start..].first_chunk_mut();
+        let mut line = Cursor::new(room.expect("a chunk has room for a line at its limit"));
         let record = event.record;
-        let at = decimal::put(line, 0, record.cycle);
-        let at = decimal::copy(line, at, &unit.bytes, unit.len);
-        let kind = &self.kinds[event.kind];
-        let at = decimal::copy(line, at, &kind.bytes, kind.len);
-        line[at] = b'0' + record.phase as u8;
-        line[at + 1] = b'\t';
-        let at = decimal::put(line, at + 2, record.transaction);
-        line[at] = b'\t';
-        let at = decimal::put(line, at + 1, record.fifo.into());
-        line[at] = b'\t';
-        let at = decimal::put(line, at + 1, record.value);
-        line[at] = b'\t';
-        let at = decimal::put(line, at + 1, event.ordinal);
-        line[at] = b'\n';
-        log.block.len = start + at + 1;
+        decimal::put(&mut line, record.cycle);
+        unit.put(&mut line);
+        self.kinds[event.kind].put(&mut line);
+        line.copy(&[b'0' + record.phase as u8, b'\t'], 2);
+        decimal::put(&mut line, record.transaction);
+        line.byte(b'\t');
+        decimal::put(&mut line, record.fifo.into());
+        line.byte(b'\t');
+        decimal::put(&mut line, record.value);
+        line.byte(b'\t');
+        decimal::put(&mut line, event.ordinal);
+        line.byte(b'\n');
+        log.block.len = start + line.at();
         if log.block.len > self.chunk {
             let full = std::mem::replace(&mut log.block, self.outlet.block());
             self.outlet.send(log.file, Form::Plain, full);

@@ -212,6 +212,12 @@ impl Writer {
         self.check()
     }
 
+    /// Whether there was a failure.
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.set.load(Ordering::Relaxed)
+    }
+
     /// The first failure.
     pub(crate) fn check(&self) -> Result<(), RecordError> {
         self.failure.get().map_or(Ok(()), Err)

@@ -63,15 +63,13 @@ impl Wrapper {
             .compressor
             .zlib_compress(block, &mut self.out[HEAD..])
             .expect("the output has the compressor's own bound for a block of this size");
-        let mut head = [0u8; HEAD];
-        let tag = varint::put_tag(&mut head, 0, &COMPRESSED_PACKETS);
-        let inner = varint::put(&mut head, tag, length as u64);
-        let mut start = [0u8; 1 + varint::MAX];
-        start[0] = PACKET;
-        let outer = varint::put(&mut start, 1, (inner + length) as u64);
-        let from = HEAD - inner - outer;
-        self.out[from..from + outer].copy_from_slice(&start[..outer]);
-        self.out[from + outer..HEAD].copy_from_slice(&head[..inner]);
+        let mut inner = COMPRESSED_PACKETS.to_vec();
+        prost::encoding::encode_varint(length as u64, &mut inner);
+        let mut head = vec![PACKET];
+        prost::encoding::encode_varint((inner.len() + length) as u64, &mut head);
+        head.append(&mut inner);
+        let from = HEAD - head.len();
+        self.out[from..HEAD].copy_from_slice(&head);
         &self.out[from..HEAD + length]
     }
 }

@@ -2,29 +2,30 @@
 //!
 //! # Invariants
 //!
-//! * A packet is at most [`SLOT`] bytes with its tag and length, whatever the values.
+//! * A packet fits [`RECORD`](crate::cursor::RECORD) bytes with its tag and length, whatever the
+//!   values.
 //! * Fields are written in the one order that compresses best, zeros included, so that packets of
 //!   one unit and kind differ in their varints alone.
 
 use clockweave_model::EventRecord;
 
+use crate::cursor::{Cursor, ROOM};
 use crate::pftrace::checkpoint::EXTENSION_FIELD;
 use crate::pftrace::interning::{self, CATEGORY_CLOCK};
 use crate::pftrace::schema::{EventType, NEEDS_STATE};
 use crate::pftrace::{SEQUENCE, varint};
 
-/// Room for one packet and for what is copied beyond its end.
-pub(crate) const SLOT: usize = 256;
-
-/// The bytes up to the name, by kind: sequence, flags, event, type, category, name.
+/// The bytes from the sequence to the name, by kind: sequence, flags, event, type, category, name.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(crate) struct KindTemplate {
     bytes: [u8; 16],
     len: u8,
 }
 
-/// Bytes from the track to the first value, by unit.
+/// The bytes from the track to the tag of the first value that is the event's, by unit.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(crate) struct UnitTemplate {
     bytes: [u8; 32],
     len: u8,
@@ -33,28 +34,32 @@ pub(crate) struct UnitTemplate {
 }
 
 /// Position of the length of the track event in a [`KindTemplate`].
-const EVENT_LENGTH: usize = 5;
+const EVENT_LENGTH: u8 = 5;
 /// `TrackEvent.flow_ids` (field 47, fixed64).
 const FLOW_IDS: [u8; 2] = [0xf9, 0x02];
 
+/// Runs `write` on an empty array; gives the first `N` bytes and how many were written.
+fn template<const N: usize>(write: impl FnOnce(&mut Cursor<'_>)) -> ([u8; N], u8) {
+    let mut room = [0; ROOM];
+    let mut out = Cursor::new(&mut room);
+    write(&mut out);
+    let len = out.mark();
+    assert!(usize::from(len) <= N, "a template fits its array");
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&room[..N]);
+    (bytes, len)
+}
+
 impl KindTemplate {
     pub(crate) fn new(name: u64) -> Self {
-        let mut bytes = [0; 16];
-        let head = [
-            10 << 3,
-            SEQUENCE as u8,
-            13 << 3,
-            NEEDS_STATE as u8,
-            11 << 3 | 2,
-            0,
-            9 << 3,
-            EventType::Instant as u8,
-            3 << 3,
-            CATEGORY_CLOCK as u8,
-            10 << 3,
-        ];
-        let at = varint::put_tag(&mut bytes, 0, &head);
-        let len = varint::put(&mut bytes, at, name) as u8;
+        let (bytes, len) = template(|out| {
+            varint::field(out, 10 << 3, SEQUENCE.into());
+            varint::field(out, 13 << 3, NEEDS_STATE.into());
+            varint::field(out, 11 << 3 | 2, 0);
+            varint::field(out, 9 << 3, EventType::Instant as u64);
+            varint::field(out, 3 << 3, CATEGORY_CLOCK);
+            varint::field(out, 10 << 3, name);
+        });
         Self { bytes, len }
     }
 }
@@ -64,8 +69,8 @@ pub(crate) trait Arguments {
     /// What precedes the first value that is not the unit's.
     fn template(track: u64, unit_id: u64) -> UnitTemplate;
 
-    /// Writes the values of `record` at `at`, the unit's template having been written at `unit`.
-    fn put(out: &mut [u8; SLOT], unit: (usize, &UnitTemplate), record: &EventRecord, ordinal: u64) -> usize;
+    /// Writes the values of `record` behind the unit's template, which begins at `start`.
+    fn put(out: &mut Cursor<'_>, start: u8, unit: &UnitTemplate, record: &EventRecord, ordinal: u64);
 }
 
 /// Fields of the extension message.
@@ -73,109 +78,104 @@ pub(crate) struct DebugFields;
 /// Interned debug annotations.
 pub(crate) struct Annotations;
 
-fn track(bytes: &mut [u8; 32], uuid: u64) -> usize {
-    varint::field(bytes, 0, 11 << 3, uuid)
-}
+/// Tag of `TrackEvent.track_uuid`.
+const TRACK: u8 = 11 << 3;
 
 impl Arguments for DebugFields {
-    fn template(uuid: u64, unit_id: u64) -> UnitTemplate {
-        let mut bytes = [0; 32];
-        let at = track(&mut bytes, uuid);
-        let at = varint::put(&mut bytes, at, (EXTENSION_FIELD as u64) << 3 | 2);
-        let args_length = at;
-        let at = varint::put_tag(&mut bytes, at, &[0, 1 << 3]);
-        let at = varint::put(&mut bytes, at, unit_id);
-        let at = varint::put_tag(&mut bytes, at, &[2 << 3]);
-        UnitTemplate { bytes, len: at as u8, args_length: args_length as u8 }
+    fn template(track: u64, unit_id: u64) -> UnitTemplate {
+        let mut args_length = 0;
+        let (bytes, len) = template(|out| {
+            varint::field(out, TRACK, track);
+            varint::put(out, (EXTENSION_FIELD as u64) << 3 | 2);
+            args_length = out.mark();
+            out.byte(0);
+            varint::field(out, 1 << 3, unit_id);
+            out.byte(2 << 3);
+        });
+        UnitTemplate { bytes, len, args_length }
     }
 
     #[inline]
-    fn put(
-        out: &mut [u8; SLOT],
-        (start, unit): (usize, &UnitTemplate),
-        record: &EventRecord,
-        ordinal: u64,
-    ) -> usize {
-        let at = varint::put(out, start + usize::from(unit.len), record.fifo.into());
-        let at = varint::put_tag(out, at, &[3 << 3, record.phase as u8]);
-        let at = varint::field(out, at, 4 << 3, record.value);
-        let at = varint::field(out, at, 5 << 3, ordinal);
-        let at = varint::field(out, at, 6 << 3, record.cycle);
-        let at = varint::field(out, at, 7 << 3, record.transaction);
-        let length = start + usize::from(unit.args_length);
-        out[length] = (at - length - 1) as u8;
-        at
+    fn put(out: &mut Cursor<'_>, start: u8, unit: &UnitTemplate, record: &EventRecord, ordinal: u64) {
+        varint::put(out, record.fifo.into());
+        out.byte(3 << 3);
+        out.byte(record.phase as u8);
+        varint::field(out, 4 << 3, record.value);
+        if (ordinal | record.cycle | record.transaction) < varint::WORD_END {
+            varint::word_field(out, 5 << 3, ordinal);
+            varint::word_field(out, 6 << 3, record.cycle);
+            varint::word_field(out, 7 << 3, record.transaction);
+        } else {
+            varint::field(out, 5 << 3, ordinal);
+            varint::field(out, 6 << 3, record.cycle);
+            varint::field(out, 7 << 3, record.transaction);
+        }
+        let length = start + unit.args_length;
+        out.set(length, out.mark() - length - 1);
     }
 }
 
-fn put_annotation(out: &mut [u8; SLOT], at: usize, name: u8, value: u64) -> usize {
-    let length = at + 1;
-    let at = varint::put_tag(out, at, &[4 << 3 | 2, 0, 1 << 3, name, 3 << 3]);
-    let at = varint::put(out, at, value);
-    out[length] = (at - length - 1) as u8;
-    at
+/// Writes one `TrackEvent.debug_annotations` with a name and a `uint_value`.
+#[inline]
+fn annotation(out: &mut Cursor<'_>, name: u8, value: u64) {
+    out.byte(4 << 3 | 2);
+    let length = out.mark();
+    out.copy(&[0, 1 << 3, name, 3 << 3], 4);
+    varint::put(out, value);
+    out.set(length, out.mark() - length - 1);
 }
 
 impl Arguments for Annotations {
-    fn template(uuid: u64, unit_id: u64) -> UnitTemplate {
-        let mut bytes = [0; 32];
-        let at = track(&mut bytes, uuid);
-        let mut wide = [0; SLOT];
-        let length = put_annotation(&mut wide, 0, interning::UNIT_ID, unit_id);
-        bytes[at..at + length].copy_from_slice(&wide[..length]);
-        UnitTemplate { bytes, len: (at + length) as u8, args_length: 0 }
+    fn template(track: u64, unit_id: u64) -> UnitTemplate {
+        let (bytes, len) = template(|out| {
+            varint::field(out, TRACK, track);
+            annotation(out, interning::UNIT_ID, unit_id);
+        });
+        UnitTemplate { bytes, len, args_length: 0 }
     }
 
     #[inline]
-    fn put(
-        out: &mut [u8; SLOT],
-        (start, unit): (usize, &UnitTemplate),
-        record: &EventRecord,
-        ordinal: u64,
-    ) -> usize {
-        let values = [
-            (interning::FIFO_ID, record.fifo.into()),
-            (interning::PHASE, record.phase as u64),
-            (interning::VALUE, record.value),
-            (interning::ORDINAL, ordinal),
-            (interning::LOCAL_CYCLE, record.cycle),
-            (interning::TRANSACTION_ID, record.transaction),
-        ];
-        values
-            .into_iter()
-            .fold(start + usize::from(unit.len), |at, (name, value)| put_annotation(out, at, name, value))
+    fn put(out: &mut Cursor<'_>, _: u8, _: &UnitTemplate, record: &EventRecord, ordinal: u64) {
+        annotation(out, interning::FIFO_ID, record.fifo.into());
+        annotation(out, interning::PHASE, record.phase as u64);
+        annotation(out, interning::VALUE, record.value);
+        annotation(out, interning::ORDINAL, ordinal);
+        annotation(out, interning::LOCAL_CYCLE, record.cycle);
+        annotation(out, interning::TRANSACTION_ID, record.transaction);
     }
 }
 
 /// Writes one entry of `Trace.packet`; gives its size.
 #[inline]
 pub(crate) fn put<A: Arguments>(
-    out: &mut [u8; SLOT],
+    room: &mut [u8; ROOM],
     delta: u64,
     kind: &KindTemplate,
     unit: &UnitTemplate,
     record: &EventRecord,
     ordinal: u64,
 ) -> usize {
-    let at = varint::put_tag(out, 0, &[1 << 3 | 2, 0, 8 << 3]);
-    let at = varint::put(out, at, delta);
-    varint::put_tag(out, at, &kind.bytes);
-    let event_length = at + EVENT_LENGTH;
-    let at = at + usize::from(kind.len);
-    varint::put_tag(out, at, &unit.bytes);
-    let at = A::put(out, (at, unit), record, ordinal);
-    let flow = varint::put_tag(out, at, &FLOW_IDS);
-    varint::put_tag(out, flow, &record.transaction.to_le_bytes());
-    // Written in any case; kept only where there is a transaction.
-    let at = at + usize::from(record.transaction != 0) * (FLOW_IDS.len() + 8);
-    out[event_length] = (at - event_length - 1) as u8;
-    let length = at - 2;
+    let mut out = Cursor::new(room);
+    out.copy(&[1 << 3 | 2, 0, 8 << 3], 3);
+    varint::put(&mut out, delta);
+    let event_length = out.mark() + EVENT_LENGTH;
+    out.copy(&kind.bytes, kind.len);
+    let start = out.mark();
+    out.copy(&unit.bytes, unit.len);
+    A::put(&mut out, start, unit, record, ordinal);
+    // Written in any case; kept where there is a transaction.
+    let kept = u8::from(record.transaction != 0);
+    out.copy(&FLOW_IDS, 2 * kept);
+    out.word(record.transaction, 8 * kept);
+    out.set(event_length, out.mark() - event_length - 1);
+    let length = out.mark() - 2;
     if length < 0x80 {
-        out[1] = length as u8;
-        return at;
+        out.set(1, length);
+    } else {
+        // Only annotations with nearly all values wide get here: the length needs a second byte.
+        out.shift(2);
+        out.set(1, length | 0x80);
+        out.set(2, length >> 7);
     }
-    // Only annotations with nearly all values wide get here: the length needs a second byte.
-    out.copy_within(2..at, 3);
-    varint::put(out, 1, length as u64);
-    at + 1
+    out.at()
 }

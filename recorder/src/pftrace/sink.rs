@@ -6,13 +6,14 @@
 //! * A checkpoint comes before the event that is one too many, so none ends a file. It closes the
 //!   block; marker, descriptor and tracks follow outside any compressed packet.
 
-use crate::pftrace::event::{self, Arguments, KindTemplate, SLOT, UnitTemplate};
+use crate::cursor::ROOM;
+use crate::pftrace::event::{self, Arguments, KindTemplate, UnitTemplate};
 use crate::pftrace::{BLOCK_LIMIT, Preamble};
 use crate::sink::{Event, Sink};
 use crate::writer::{Block, FileId, Form, Outlet};
 
 /// Bytes of a block's buffer.
-pub(crate) const BLOCK_BYTES: usize = BLOCK_LIMIT + SLOT;
+pub(crate) const BLOCK_BYTES: usize = BLOCK_LIMIT + ROOM;
 
 /// Writes the trace.
 pub(crate) struct TraceSink<A> {
@@ -126,7 +127,7 @@ impl<A: Arguments> TraceSink<A> {
 }
 
 impl<A: Arguments> Sink for TraceSink<A> {
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, ns: i64, event: &Event<'_>) {
         if self.remaining == 0 {
             self.checkpoint();

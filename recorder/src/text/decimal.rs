@@ -1,68 +1,71 @@
-//! Unsigned decimals written into a fixed array.
+//! Unsigned decimals, eight digits at a time.
+//!
+//! A number below 10^8 is spread over the bytes of a word: halves of four digits, quarters of two,
+//! bytes of one, each step a multiplication by a scaled reciprocal on all parts at once.
 
-/// The hundred two-digit numbers.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[0; 2]; 100];
-    let mut n = 0;
-    while n < 100 {
-        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
-        n += 1;
-    }
-    pairs
-};
+use crate::cursor::Cursor;
 
-/// Digits of `value`.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+const EIGHT_DIGITS: u64 = 100_000_000;
+
+/// The digits of `value`, below 10^8, one per byte, the first in the lowest.
 #[inline]
-fn digits(value: u64) -> usize {
-    value.checked_ilog10().unwrap_or(0) as usize + 1
+fn spread(value: u64) -> u64 {
+    debug_assert!(value < EIGHT_DIGITS, "at most eight digits");
+    let high = value / 10_000;
+    let fours = high | (value - 10_000 * high) << 32;
+    // x / 100 for x < 10^4, x / 10 for x < 100.
+    let hundreds = ((fours * 5243) >> 19) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8
 }
 
-/// Writes `value` at `at`; gives the position behind it.
 #[inline]
-pub(crate) fn put<const N: usize>(out: &mut [u8; N], at: usize, value: u64) -> usize {
+fn leading(out: &mut Cursor<'_>, value: u64) {
+    let digits = spread(value);
+    // Leading zeros are the low bytes; the last digit stays even if it is one.
+    let skip = (digits | 1 << 63).trailing_zeros() & 56;
+    out.word((digits | ZEROS) >> skip, 8 - (skip >> 3) as u8);
+}
+
+/// Writes `value`.
+#[inline]
+pub(crate) fn put(out: &mut Cursor<'_>, value: u64) {
     if value < 10 {
-        out[at] = b'0' + value as u8;
-        return at + 1;
-    }
-    let end = at + digits(value);
-    let (mut to, mut rest) = (end, value);
-    while rest >= 100 {
-        to -= 2;
-        out[to..to + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
-        rest /= 100;
-    }
-    if rest >= 10 {
-        out[to - 2..to].copy_from_slice(&PAIRS[rest as usize]);
+        out.byte(b'0' + value as u8);
+    } else if value < EIGHT_DIGITS {
+        leading(out, value);
     } else {
-        out[to - 1] = b'0' + rest as u8;
+        wide(out, value);
     }
-    end
 }
 
-/// Copies the first `len` of `bytes` to `at`; gives the position behind them.
-#[inline]
-pub(crate) fn copy<const N: usize, const M: usize>(
-    out: &mut [u8; N],
-    at: usize,
-    bytes: &[u8; M],
-    len: usize,
-) -> usize {
-    out[at..at + M].copy_from_slice(bytes);
-    at + len
+fn wide(out: &mut Cursor<'_>, value: u64) {
+    let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
+    put(out, high);
+    out.word(spread(low) | ZEROS, 8);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cursor::ROOM;
     use proptest::prelude::*;
+
+    fn by_put(value: u64) -> String {
+        let mut room = [0; ROOM];
+        let mut out = Cursor::new(&mut room);
+        put(&mut out, value);
+        let end = out.at();
+        String::from_utf8(room[..end].to_vec()).unwrap()
+    }
 
     proptest! {
         #[test]
         fn equals_the_standard_library(value: u64, shift in 0u32..64) {
             let value = value >> shift;
-            let mut out = [0u8; 32];
-            let end = put(&mut out, 5, value);
-            prop_assert_eq!(std::str::from_utf8(&out[5..end]).unwrap(), value.to_string());
+            prop_assert_eq!(by_put(value), value.to_string());
         }
     }
 
@@ -70,11 +73,18 @@ mod tests {
     fn powers_of_ten_and_their_neighbours() {
         for power in 0..20u32 {
             let ten = 10u64.pow(power);
-            for value in [ten - 1, ten, ten + 1] {
-                let mut out = [0u8; 24];
-                let end = put(&mut out, 0, value);
-                assert_eq!(std::str::from_utf8(&out[..end]).unwrap(), value.to_string());
+            for value in [ten - 1, ten, ten + 1, ten / 8 * 9] {
+                assert_eq!(by_put(value), value.to_string());
             }
+        }
+        assert_eq!(by_put(u64::MAX), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn every_number_of_four_digits() {
+        for value in 0..10_000u64 {
+            assert_eq!(by_put(value), value.to_string());
+            assert_eq!(by_put(value * 10_000 + 7), (value * 10_000 + 7).to_string());
         }
     }
 }

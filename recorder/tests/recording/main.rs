@@ -5,6 +5,7 @@ mod determinism;
 mod failures;
 mod reading;
 mod run_directory;
+mod schemas;
 mod stored_sample;
 mod total_order;
 mod trace_packets;
