@@ -145,8 +145,9 @@ pub struct AsyncFifo {
     read_requested: bool,
     /// Transaction accepted on this write edge, or 0.
     pending: u64,
-    /// Transaction in the output register, or 0.
+    /// Transaction in the output register, or 0, and the read pointer that loaded it.
     output: u64,
+    output_pointer: u32,
     into_read: Synchronizer,
     into_write: Synchronizer,
     ram: Box<[u64]>,
@@ -192,6 +193,7 @@ impl AsyncFifo {
             read_requested: false,
             pending: 0,
             output: 0,
+            output_pointer: 0,
             into_read: Synchronizer::new(stages),
             into_write: Synchronizer::new(stages),
             ram: ram.into(),
@@ -219,6 +221,18 @@ impl AsyncFifo {
             self.pending = id;
         }
         accepted
+    }
+
+    /// The pointer, with its wrap bit, at which the next accepted write is stored.
+    #[inline]
+    pub fn write_pointer(&self) -> u32 {
+        self.write_pointer
+    }
+
+    /// The pointer, with its wrap bit, from which the output register was last loaded.
+    #[inline]
+    pub fn output_pointer(&self) -> u32 {
+        self.output_pointer
     }
 
     /// The transaction in the output register, if any.
@@ -265,40 +279,54 @@ impl AsyncFifo {
     /// # Panics
     /// On a breach of the circuit's invariants: overwriting an unread entry, reading an invalid one,
     /// or a write or read accepted outside its domain's edge.
-    #[inline(always)]
+    #[inline]
     pub fn commit<E: CommitEvents>(&mut self, write_edge: bool, read_edge: bool, events: &mut E) -> Commit {
-        self.calm = self.calm.wrapping_add(1);
         match (write_edge, read_edge) {
-            (true, true) => {
-                let (write_sample, read_sample, empty_before) = (self.write_gray, self.read_gray, self.empty);
-                if self.pending != 0 {
-                    events.write(self.pending);
-                }
-                let wakes_reader = self.commit_read(write_sample, events);
-                let wakes_writer = self.commit_write(read_sample, events);
-                if self.empty != empty_before {
-                    events.empty(self.empty);
-                }
-                Commit { wakes_reader, wakes_writer }
-            }
-            (true, false) => {
-                assert!(!self.read_requested, "a read was accepted outside a read edge");
-                if self.pending != 0 {
-                    events.write(self.pending);
-                }
-                Commit { wakes_reader: false, wakes_writer: self.commit_write(self.read_gray, events) }
-            }
-            (false, true) => {
-                assert!(self.pending == 0, "a write was accepted outside a write edge");
-                let empty_before = self.empty;
-                let wakes_reader = self.commit_read(self.write_gray, events);
-                if self.empty != empty_before {
-                    events.empty(self.empty);
-                }
-                Commit { wakes_reader, wakes_writer: false }
-            }
+            (true, true) => self.commit_both(events),
+            (true, false) => self.commit_write_edge(events),
+            (false, true) => self.commit_read_edge(events),
             (false, false) => Commit::default(),
         }
+    }
+
+    /// [`AsyncFifo::commit`] of an instant at which both domains have an edge.
+    #[inline]
+    pub(crate) fn commit_both<E: CommitEvents>(&mut self, events: &mut E) -> Commit {
+        let (write_sample, read_sample, empty_before) = (self.write_gray, self.read_gray, self.empty);
+        self.calm = self.calm.wrapping_add(1);
+        if self.pending != 0 {
+            events.write(self.pending);
+        }
+        let wakes_reader = self.commit_read(write_sample, events);
+        let wakes_writer = self.commit_write(read_sample, events);
+        if self.empty != empty_before {
+            events.empty(self.empty);
+        }
+        Commit { wakes_reader, wakes_writer }
+    }
+
+    /// [`AsyncFifo::commit`] of an instant at which the write domain alone has an edge.
+    #[inline(always)]
+    pub(crate) fn commit_write_edge<E: CommitEvents>(&mut self, events: &mut E) -> Commit {
+        assert!(!self.read_requested, "a read was accepted outside a read edge");
+        self.calm = self.calm.wrapping_add(1);
+        if self.pending != 0 {
+            events.write(self.pending);
+        }
+        Commit { wakes_reader: false, wakes_writer: self.commit_write(self.read_gray, events) }
+    }
+
+    /// [`AsyncFifo::commit`] of an instant at which the read domain alone has an edge.
+    #[inline(always)]
+    pub(crate) fn commit_read_edge<E: CommitEvents>(&mut self, events: &mut E) -> Commit {
+        assert!(self.pending == 0, "a write was accepted outside a write edge");
+        self.calm = self.calm.wrapping_add(1);
+        let empty_before = self.empty;
+        let wakes_reader = self.commit_read(self.write_gray, events);
+        if self.empty != empty_before {
+            events.empty(self.empty);
+        }
+        Commit { wakes_reader, wakes_writer: false }
     }
 
     #[inline(always)]
@@ -319,6 +347,7 @@ impl AsyncFifo {
             let id = std::mem::take(&mut self.ram[entry]);
             assert!(id != 0, "a read of an invalid RAM entry");
             self.output = id;
+            self.output_pointer = self.read_pointer;
             self.read_pointer = self.successor(self.read_pointer);
             self.read_gray = to_gray(self.read_pointer);
             self.reads += 1;

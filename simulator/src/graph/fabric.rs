@@ -7,12 +7,12 @@
 //!   changes anything until a timer is due.
 //! * A sleeping unit's `wake_at` is the earliest edge it must tick at; a timer in a domain's heap is
 //!   valid only if it equals the `wake_at` of a sleeping unit.
-//! * A FIFO's payload queue holds the packets of its pending write, its unread RAM entries and its
-//!   output register, in that order from the back.
+//! * A FIFO's payload store holds the data of its pending write, its unread RAM entries and its output
+//!   register, each at the pointer, wrap bit included, under which the circuit knows it.
 
 use std::any::Any;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use clockweave_model::{KindId, Phase};
 
@@ -62,7 +62,6 @@ impl FifoSlot {
 struct End {
     fifo: u32,
     peer: u32,
-    writes: bool,
 }
 
 #[derive(Debug)]
@@ -87,9 +86,30 @@ pub(super) struct DomainSlot {
     asleep: u32,
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     next_timer: u64,
+    /// Ends in this domain, the `writers` first ones of which write.
     ends: Vec<End>,
+    writers: usize,
+    /// Whether a FIFO begins and ends here.
+    loops: bool,
     active_ends: IndexSet,
     active: u32,
+}
+
+impl DomainSlot {
+    /// Whether the domain's ends can be committed without a look at which: all are active, and none
+    /// has its peer in the same domain.
+    #[inline]
+    fn alone(&self) -> bool {
+        self.active as usize == self.ends.len() && !self.loops
+    }
+}
+
+/// Which edges an instant has for a FIFO.
+#[derive(Clone, Copy, Debug)]
+enum Edges {
+    Write,
+    Read,
+    Both,
 }
 
 /// What a port is joined to: `targets[first..first + count]`, the first of which is `target`.
@@ -178,17 +198,22 @@ impl Fabric {
 
     /// Lists the FIFOs' ends in their domains; to be called once all FIFOs are there.
     pub(super) fn wire_fifos(&mut self) {
-        for (index, fifo) in self.fifos.iter_mut().enumerate() {
-            let index = index as u32;
-            let (write, read) =
-                (self.units[fifo.writer as usize].domain, self.units[fifo.reader as usize].domain);
-            let mut list = |domain: u32, peer: u32, writes: bool| {
-                let ends = &mut self.domains[domain as usize].ends;
-                ends.push(End { fifo: index, peer, writes });
-                (domain, ends.len() as u32 - 1)
-            };
-            fifo.write_end = list(write, read, true);
-            fifo.read_end = list(read, write, false);
+        for writes in [true, false] {
+            for (index, fifo) in (0u32..).zip(&mut self.fifos) {
+                let write = self.units[fifo.writer as usize].domain;
+                let read = self.units[fifo.reader as usize].domain;
+                let (own, peer) = if writes { (write, read) } else { (read, write) };
+                let slot = &mut self.domains[own as usize];
+                let place = (own, slot.ends.len() as u32);
+                slot.ends.push(End { fifo: index, peer });
+                slot.loops |= own == peer;
+                if writes {
+                    slot.writers += 1;
+                    fifo.write_end = place;
+                } else {
+                    fifo.read_end = place;
+                }
+            }
         }
         for domain in &mut self.domains {
             domain.active_ends = IndexSet::new(domain.ends.len());
@@ -417,23 +442,46 @@ impl Fabric {
 
     #[inline(never)]
     fn commit_ends(&mut self, due: &[u32]) {
-        let mut unobserved = |slot: &mut FifoSlot, _, write_edge, read_edge| {
-            slot.circuit.commit(write_edge, read_edge, &mut Ignore)
-        };
-        if let &[domain] = due {
-            self.commit_alone(domain, &mut unobserved);
-        } else {
-            self.commit_together(due, &mut unobserved);
+        match *due {
+            [domain] if self.domains[domain as usize].alone() => self.commit_alone(domain),
+            _ => self.commit_together(due, &mut |slot, _, edges| match edges {
+                Edges::Write => slot.circuit.commit_write_edge(&mut Ignore),
+                Edges::Read => slot.circuit.commit_read_edge(&mut Ignore),
+                Edges::Both => slot.circuit.commit_both(&mut Ignore),
+            }),
         }
         if !self.outcomes.is_empty() {
             self.settle_outcomes();
         }
     }
 
+    /// Commits the ends of the only domain due, none of which is at rest or has its peer there too.
+    #[inline(always)]
+    fn commit_alone(&mut self, domain: u32) {
+        let Self { domains, fifos, outcomes, .. } = self;
+        let sleepers = self.sleepers != 0;
+        let slot = &domains[domain as usize];
+        let (writers, readers) = slot.ends.split_at(slot.writers);
+        for end in writers {
+            let slot = &mut fifos[end.fifo as usize];
+            let done = slot.circuit.commit_write_edge(&mut Ignore);
+            if (sleepers && done.wakes_writer) || slot.circuit.is_calm() {
+                outcomes.push((end.fifo, done));
+            }
+        }
+        for end in readers {
+            let slot = &mut fifos[end.fifo as usize];
+            let done = slot.circuit.commit_read_edge(&mut Ignore);
+            if (sleepers && done.wakes_reader) || slot.circuit.is_calm() {
+                outcomes.push((end.fifo, done));
+            }
+        }
+    }
+
     /// As [`Fabric::commit_unobserved`], recording the commits at the local cycles `cycle(domain)`.
     pub(crate) fn commit_observed(&mut self, due: &[u32], cycle: impl Fn(u32) -> u64) {
         let Some(mut recording) = self.recording.take() else { return };
-        self.commit_together(due, &mut |slot, fifo, write_edge, read_edge| {
+        self.commit_together(due, &mut |slot, fifo, edges| {
             let mut events = Committed {
                 recording: &mut recording,
                 fifo: fifo as usize,
@@ -441,64 +489,39 @@ impl Fabric {
                 write_cycle: cycle(slot.write_end.0),
                 read_cycle: cycle(slot.read_end.0),
             };
-            slot.circuit.commit(write_edge, read_edge, &mut events)
+            match edges {
+                Edges::Write => slot.circuit.commit_write_edge(&mut events),
+                Edges::Read => slot.circuit.commit_read_edge(&mut events),
+                Edges::Both => slot.circuit.commit_both(&mut events),
+            }
         });
         self.recording = Some(recording);
         self.settle_outcomes();
     }
 
-    /// Commits the ends of the only domain due.
+    /// Commits the active ends of several domains; a FIFO with both ends among them commits once, for
+    /// its writing end.
     #[inline(always)]
-    fn commit_alone(
-        &mut self,
-        domain: u32,
-        commit: &mut impl FnMut(&mut FifoSlot, u32, bool, bool) -> Commit,
-    ) {
-        let Self { domains, fifos, outcomes, .. } = self;
-        let (slot, sleepers) = (&domains[domain as usize], self.sleepers != 0);
-        if slot.active as usize != slot.ends.len() {
-            return self.commit_together(&[domain], commit);
-        }
-        for end in &slot.ends {
-            let slot = &mut fifos[end.fifo as usize];
-            let done = if end.peer == domain {
-                if !end.writes {
-                    continue;
-                }
-                commit(slot, end.fifo, true, true)
-            } else if end.writes {
-                commit(slot, end.fifo, true, false)
-            } else {
-                commit(slot, end.fifo, false, true)
-            };
-            if (sleepers && done.wakes()) || slot.circuit.is_calm() {
-                outcomes.push((end.fifo, done));
-            }
-        }
-    }
-
-    /// Commits the ends of several domains; a FIFO with both ends among them commits once, for its
-    /// writing end.
-    fn commit_together(
-        &mut self,
-        due: &[u32],
-        commit: &mut impl FnMut(&mut FifoSlot, u32, bool, bool) -> Commit,
-    ) {
+    fn commit_together(&mut self, due: &[u32], commit: &mut impl FnMut(&mut FifoSlot, u32, Edges) -> Commit) {
         let Self { domains, fifos, outcomes, .. } = self;
         let sleepers = self.sleepers != 0;
         for &domain in due {
             let slot = &domains[domain as usize];
-            for (&word, ends) in slot.active_ends.words().iter().zip(slot.ends.chunks(64)) {
+            for (at, &word) in slot.active_ends.words().iter().enumerate() {
                 let mut word = word;
                 while word != 0 {
-                    let end = ends[word.trailing_zeros() as usize];
+                    let place = at * 64 + word.trailing_zeros() as usize;
                     word &= word - 1;
+                    let end = slot.ends[place];
                     let both = end.peer == domain || due.binary_search(&end.peer).is_ok();
-                    if both && !end.writes {
-                        continue;
-                    }
+                    let edges = match (place < slot.writers, both) {
+                        (true, true) => Edges::Both,
+                        (true, false) => Edges::Write,
+                        (false, true) => continue,
+                        (false, false) => Edges::Read,
+                    };
                     let slot = &mut fifos[end.fifo as usize];
-                    let done = commit(slot, end.fifo, end.writes, both || !end.writes);
+                    let done = commit(slot, end.fifo, edges);
                     if (sleepers && done.wakes()) || slot.circuit.is_calm() {
                         outcomes.push((end.fifo, done));
                     }
@@ -626,5 +649,26 @@ impl CommitEvents for Committed<'_> {
     }
 }
 
-/// A payload queue as its ports know it.
-pub(super) type Payloads<T> = VecDeque<super::Packet<T>>;
+/// The data of a FIFO's packets, by pointer with its wrap bit. A pointer that is taken for a write is
+/// free: even the output register's, because at most `depth` entries lie between. It grows with the
+/// pointers first used, up to twice the depth.
+pub(super) struct Payloads<T>(Vec<Option<T>>);
+
+impl<T> Payloads<T> {
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    #[inline]
+    pub(super) fn put(&mut self, pointer: u32, data: T) {
+        match self.0.get_mut(pointer as usize) {
+            Some(slot) => *slot = Some(data),
+            None => self.0.push(Some(data)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, pointer: u32) -> T {
+        self.0[pointer as usize].take().expect("an accepted packet's data is stored at its pointer")
+    }
+}

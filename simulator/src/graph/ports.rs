@@ -4,11 +4,10 @@
 //! and the fabric checks that.
 
 use std::any::{Any, TypeId, type_name};
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 
+use super::fabric::Payloads;
 use super::link::LinkQueue;
-use super::unit::Packet;
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -151,7 +150,7 @@ fn fan_out_store<T: Clone + Send + 'static>() -> Box<dyn Any + Send> {
 }
 
 fn fifo_store<T: Send + 'static>() -> Box<dyn Any + Send> {
-    Box::new(VecDeque::<Packet<T>>::new())
+    Box::new(Payloads::<T>::new())
 }
 
 impl<'a> Ports<'a> {

@@ -108,7 +108,8 @@ impl<'a> Tick<'a> {
             slot.refusals += 1;
             return Err(WriteError::Refused(packet));
         }
-        payloads::<T>(slot).push_back(packet);
+        let pointer = slot.circuit.write_pointer();
+        payloads::<T>(slot).put(pointer, packet.data);
         if !slot.active {
             self.fabric.activate_fifo(fifo);
         }
@@ -125,9 +126,8 @@ impl<'a> Tick<'a> {
             let (stream, cycle) = (recording.unit_stream(self.fabric.current), self.fabric.cycle);
             recording.record(stream, cycle, KindId::FIFO_CONSUME, id, 0, slot.id, Phase::Evaluate);
         }
-        let packet = payloads::<T>(slot).pop_front().expect("the output register's packet is queued");
-        assert!(packet.transaction_id == id, "packets leave in the order of their ids' acceptance");
-        Some(packet)
+        let pointer = slot.circuit.output_pointer();
+        Some(Packet::new(id, payloads::<T>(slot).take(pointer)))
     }
 
     /// Whether a packet waits in the FIFO's output register.
