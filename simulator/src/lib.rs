@@ -48,7 +48,9 @@
 pub mod circuit;
 mod clock;
 mod graph;
+pub mod models;
 mod observe;
+pub mod scenario;
 mod sched;
 
 pub use graph::{

@@ -15,6 +15,7 @@ mod unit;
 
 pub(crate) use fabric::{Fabric, Group, StopRequest};
 pub use link::{Connection, ConnectionState};
+pub(crate) use order::canonical_order;
 pub use ports::{Counter, Event, FifoIn, FifoOut, In, Out, Ports, Series, Span};
 pub use tick::{StopReason, Tick};
 pub use topology::Fifo;

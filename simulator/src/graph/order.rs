@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 ///
 /// # Errors
 /// The units of one cycle, in its order, if there is one.
-pub(super) fn canonical_order(names: &[&str], edges: &[(usize, usize)]) -> Result<Vec<usize>, Vec<usize>> {
+pub(crate) fn canonical_order(names: &[&str], edges: &[(usize, usize)]) -> Result<Vec<usize>, Vec<usize>> {
     let mut successors = vec![Vec::new(); names.len()];
     let mut waiting = vec![0usize; names.len()];
     for &(before, after) in edges {

@@ -1,0 +1,69 @@
+//! Scenario files: a simulation, its recording and its run, described in TOML.
+//!
+//! ```
+//! use clockweave_simulator::scenario::Scenario;
+//!
+//! let scenario = Scenario::parse(r#"
+//!     run_id = "hello"
+//!
+//!     [domains.sm]
+//!     id = 1
+//!     frequency = "914MHz"
+//!
+//!     [domains.lts]
+//!     id = 2
+//!     frequency = "1326MHz"
+//!     phase = "137ps"
+//!
+//!     [units.producer]
+//!     model = "source"
+//!     domain = "sm"
+//!
+//!     [units.consumer]
+//!     model = "sink"
+//!     domain = "lts"
+//!
+//!     [fifos.1]
+//!     from = "producer.out"
+//!     to = "consumer.in"
+//!
+//!     [run]
+//!     batches = 1000
+//! "#, "hello.toml")?;
+//! let mut sim = scenario.build(None)?;
+//! let summary = scenario.run(&mut sim, |_| {})?;
+//! assert_eq!(summary.batches, 1000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Keys
+//!
+//! | key | meaning |
+//! | --- | --- |
+//! | `run_id` | names the run; letters, digits, `.`, `_`, `-` |
+//! | `default_frequency` | of the implicit domain of a scenario without `domains`; default 1 GHz |
+//! | `domains.NAME` | `id`, `frequency` or `period`, `phase` (default 0) |
+//! | `units.NAME` | `model`, `domain`, and the model's parameters; see [`models`] |
+//! | `fifos.ID` | `from`, `to` (as `unit.port`), `depth` (default 16), `stages` (default 2), `name` |
+//! | `connections` | a list of `from`, `to`, `delay` in edges (default 1), `capacity` in messages (default `max(1, delay)`) |
+//! | `record` | `text`, `perfetto` (default true), `compress`, `args`, `checkpoint_interval`, `open_records` |
+//! | `run` | the limit: `batches`, `time` or `cycles`; `stop_margin`, `drain` and `segment` in batches |
+//!
+//! A port is what it is joined by: the same model works over a FIFO and over a connection.
+//! `drain = N` lets the FIFOs drain after the run, in at most `N` batches. `segment = N` cuts the run
+//! into calls of `N` of what its limit counts, which changes nothing in the result.
+
+mod builtin;
+mod error;
+mod fields;
+mod joins;
+mod model;
+mod plan;
+mod run;
+mod tree;
+
+pub use builtin::{Builtin, builtin, builtins, closest_builtin};
+pub use error::{Fault, Place, ScenarioError};
+pub use model::{Model, Parameter, PortCount, models};
+pub use plan::{Limit, RecordSettings, Scenario};
+pub use run::{Progress, RunSummary};

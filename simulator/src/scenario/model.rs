@@ -1,0 +1,248 @@
+//! The models that scenario files name: their ports and parameters.
+
+use super::error::{Fault, closest};
+use super::fields::Fields;
+use super::tree::{At, Located};
+use crate::Simulation;
+use crate::graph::TopologyError;
+use crate::models::{
+    DEFAULT_SEED, Forwarder, ForwarderOptions, Gate, Pattern, Sink, SinkOptions, Source, SourceOptions,
+    Wiring,
+};
+
+/// A parameter of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its key.
+    pub key: &'static str,
+    /// What it means, in which unit, and its default.
+    pub meaning: &'static str,
+}
+
+/// How many ports of one direction a model has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortCount {
+    /// At least.
+    pub least: usize,
+    /// Whether there may be more than one: then `in0`, `in1`, … beside `in`.
+    pub many: bool,
+}
+
+/// A model as scenario files know it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Model {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Receiving ports; `None` if it has none.
+    pub inputs: Option<PortCount>,
+    /// Sending ports; `None` if it has none.
+    pub outputs: Option<PortCount>,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    read: fn(&Fields<'_>) -> Result<Settings, Located>,
+}
+
+/// A model with its parameters.
+#[derive(Clone, Debug)]
+pub(super) enum Settings {
+    Source(SourceOptions),
+    Sink(SinkOptions),
+    Forwarder(ForwarderOptions),
+}
+
+const ONE: Option<PortCount> = Some(PortCount { least: 1, many: false });
+const SOME: Option<PortCount> = Some(PortCount { least: 1, many: true });
+
+macro_rules! parameters {
+    ($($key:literal: $meaning:literal),* $(,)?) => {
+        &[$(Parameter { key: $key, meaning: $meaning }),*]
+    };
+}
+
+/// Every model, by name.
+const MODELS: &[Model] = &[
+    Model {
+        name: "forwarder",
+        summary: "passes packets from `in` to `out`, holding at most one",
+        inputs: ONE,
+        outputs: ONE,
+        parameters: parameters! {
+            "every": "acts on local cycles divisible by this; default 1",
+            "work": "steps of busy work per tick; default 0",
+        },
+        read: |fields| {
+            let gate = Gate { every: every(fields)?, ..Gate::default() };
+            Ok(Settings::Forwarder(ForwarderOptions { gate, work: work(fields)? }))
+        },
+    },
+    Model {
+        name: "sink",
+        summary: "takes packets and requests more",
+        inputs: SOME,
+        outputs: None,
+        parameters: parameters! {
+            "pattern": "\"continuous\" (default), \"burst\" or \"random\"",
+            "every": "active only on local cycles divisible by this; default 1",
+            "burst_period": "cycles of one burst period; default 37",
+            "burst_from": "first active cycle of a period; default 13",
+            "burst_to": "first cycle of a period after the active ones; default the period",
+            "seed": "of random traffic; default 0xC10C09141326",
+            "stop_after": "requests termination when this many packets are taken; default never",
+            "work": "steps of busy work per tick; default 0",
+            "sleep": "whether to sleep while there is nothing to take; default false",
+        },
+        read: |fields| {
+            let gate = gate(fields, Pattern::SINK_BURST, Pattern::sink_random)?;
+            let stop_after = fields.integer("stop_after", 1..=u64::MAX)?;
+            let (work, sleep) = (work(fields)?, sleep(fields)?);
+            Ok(Settings::Sink(SinkOptions { gate, stop_after, work, sleep }))
+        },
+    },
+    Model {
+        name: "source",
+        summary: "sends packets 1, 2, 3, … on each of its ports",
+        inputs: None,
+        outputs: SOME,
+        parameters: parameters! {
+            "pattern": "\"continuous\" (default), \"burst\" or \"random\"",
+            "every": "active only on local cycles divisible by this; default 1",
+            "burst_period": "cycles of one burst period; default 29",
+            "burst_from": "first active cycle of a period; default 0",
+            "burst_to": "first cycle of a period after the active ones; default 11",
+            "seed": "of random traffic; default 0xC10C09141326",
+            "packets": "packets to send on each port; default unlimited",
+            "work": "steps of busy work per tick; default 0",
+            "sleep": "whether to sleep while there is nothing to send; default false",
+        },
+        read: |fields| {
+            let gate = gate(fields, Pattern::SOURCE_BURST, Pattern::source_random)?;
+            let packets = fields.integer("packets", 0..=u64::MAX)?;
+            let (work, sleep) = (work(fields)?, sleep(fields)?);
+            Ok(Settings::Source(SourceOptions { gate, packets, work, sleep }))
+        },
+    },
+];
+
+/// The models that scenario files name.
+pub fn models() -> &'static [Model] {
+    MODELS
+}
+
+impl Model {
+    /// The model of this name.
+    pub(super) fn find(name: &str, at: At) -> Result<&'static Self, Located> {
+        MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
+            Located::new(at, Fault::unknown_name("model", name, MODELS.iter().map(|model| model.name)))
+        })
+    }
+
+    pub(super) fn read(&self, fields: &Fields<'_>) -> Result<Settings, Located> {
+        (self.read)(fields)
+    }
+
+    /// Whether the model can have this port.
+    pub(super) fn has_port(&self, port: &str, sends: bool) -> bool {
+        let (base, count) = if sends { ("out", self.outputs) } else { ("in", self.inputs) };
+        let (Some(count), Some(number)) = (count, port.strip_prefix(base)) else { return false };
+        number.is_empty() || (count.many && is_number(number))
+    }
+
+    /// The ports that the model can have, as errors list them.
+    pub(super) fn port_names(&self, sends: bool) -> Vec<&'static str> {
+        match (sends, if sends { self.outputs } else { self.inputs }) {
+            (_, None) => vec![],
+            (true, Some(count)) => {
+                if count.many {
+                    vec!["out", "out0", "out1", "…"]
+                } else {
+                    vec!["out"]
+                }
+            }
+            (false, Some(count)) => {
+                if count.many {
+                    vec!["in", "in0", "in1", "…"]
+                } else {
+                    vec!["in"]
+                }
+            }
+        }
+    }
+
+    /// The first port that the model must have and `ports` lacks.
+    pub(super) fn missing_port<'a>(&self, ports: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+        let (mut inputs, mut outputs) = (0, 0);
+        for port in ports {
+            if port.starts_with("in") { inputs += 1 } else { outputs += 1 }
+        }
+        let lacks = |count: Option<PortCount>, there: usize| count.is_some_and(|count| there < count.least);
+        if lacks(self.inputs, inputs) {
+            Some("in")
+        } else if lacks(self.outputs, outputs) {
+            Some("out")
+        } else {
+            None
+        }
+    }
+}
+
+/// Decimal without leading zeros, at most five digits.
+fn is_number(text: &str) -> bool {
+    text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
+}
+
+impl Settings {
+    /// Adds a unit of this model.
+    pub(super) fn add(
+        &self,
+        sim: &mut Simulation,
+        domain: &str,
+        name: &str,
+        wiring: &Wiring,
+    ) -> Result<(), TopologyError> {
+        match self {
+            Self::Source(options) => sim.add_unit(domain, name, |p| Source::new(p, wiring, *options)),
+            Self::Sink(options) => sim.add_unit(domain, name, |p| Sink::new(p, wiring, *options)),
+            Self::Forwarder(options) => sim.add_unit(domain, name, |p| Forwarder::new(p, wiring, *options)),
+        }
+    }
+}
+
+fn every(fields: &Fields<'_>) -> Result<u64, Located> {
+    Ok(fields.integer("every", 1..=u64::MAX)?.unwrap_or(1))
+}
+
+fn work(fields: &Fields<'_>) -> Result<u64, Located> {
+    Ok(fields.integer("work", 0..=u64::MAX)?.unwrap_or(0))
+}
+
+fn sleep(fields: &Fields<'_>) -> Result<bool, Located> {
+    Ok(fields.boolean("sleep")?.unwrap_or(false))
+}
+
+/// The traffic of a source or sink; `burst` is its default burst.
+fn gate(fields: &Fields<'_>, burst: Pattern, random: fn(u64) -> Pattern) -> Result<Gate, Located> {
+    let Pattern::Burst { period, from, to } = burst else { unreachable!("the default burst is a burst") };
+    let reaches_end = to == period;
+    let period = fields.integer("burst_period", 1..=u64::MAX)?.unwrap_or(period);
+    let from = fields.integer("burst_from", 0..=u64::MAX)?.unwrap_or(from);
+    let to = match fields.integer("burst_to", 0..=period)? {
+        Some(to) => to,
+        None if reaches_end => period,
+        None => to.min(period),
+    };
+    let seed = fields.integer("seed", 0..=u64::MAX)?.unwrap_or(DEFAULT_SEED);
+    let pattern = match fields.word("pattern", &["continuous", "burst", "random"])? {
+        Some("burst") => Pattern::Burst { period, from, to },
+        Some("random") => random(seed),
+        _ => Pattern::Continuous,
+    };
+    Ok(Gate { pattern, every: every(fields)? })
+}
+
+/// A known port like `port`.
+pub(super) fn closest_port(port: &str, model: &Model, sends: bool) -> Option<String> {
+    closest(port, model.port_names(sends).into_iter().filter(|name| *name != "…")).map(str::to_owned)
+}
