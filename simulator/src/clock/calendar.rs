@@ -496,13 +496,15 @@ mod tests {
     use proptest::prelude::*;
 
     type Exact = Ratio<BigUint>;
+    /// Period and phase in seconds.
+    type Clock = ((u64, u64), (u64, u64));
 
     fn big(num: u64, den: u64) -> Exact {
         Ratio::new(BigUint::from(num), BigUint::from(den))
     }
 
-    /// (period, phase) pairs in seconds; ids are 1, 2, ….
-    fn domains(clocks: &[((u64, u64), (u64, u64))]) -> Vec<ClockDomain> {
+    /// Ids are 1, 2, ….
+    fn domains(clocks: &[Clock]) -> Vec<ClockDomain> {
         (1u32..)
             .zip(clocks)
             .map(|(id, &(period, phase))| {
@@ -530,7 +532,7 @@ mod tests {
     }
 
     /// Walks `batches` batches beside a scheduler of big rationals.
-    fn agrees(clocks: &[((u64, u64), (u64, u64))], mut calendar: Calendar, batches: usize) {
+    fn agrees(clocks: &[Clock], mut calendar: Calendar, batches: usize) {
         let mut next: Vec<Exact> = clocks.iter().map(|(_, phase)| big(phase.0, phase.1)).collect();
         let periods: Vec<Exact> = clocks.iter().map(|(period, _)| big(period.0, period.1)).collect();
         for batch in 0..batches {
@@ -548,7 +550,7 @@ mod tests {
         assert_eq!(&calendar.next_time().to_ratio(), least);
     }
 
-    fn both_ways(clocks: &[((u64, u64), (u64, u64))], batches: usize) {
+    fn both_ways(clocks: &[Clock], batches: usize) {
         let domains = domains(clocks);
         if let Some(lattice) = Lattice::covering(&domains) {
             agrees(clocks, Calendar::with_lattice(domains.clone(), Some(lattice)), batches);
