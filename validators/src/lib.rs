@@ -1,7 +1,8 @@
 //! Checks that a trace says exactly what a run did.
 //!
-//! [`scan`] reads a trace's structure from its bytes. The crate depends on no other part of the suite: a checker
-//! that shares code with the writer repeats its mistakes.
+//! [`scan`] reads a trace's structure from its bytes; [`engine`] runs Perfetto's real Trace Processor; [`validate`]
+//! holds what it imported against the run's manifest, logs and statistics and gives a [`report`]. The crate depends
+//! on no other part of the suite: a checker that shares code with the writer repeats its mistakes.
 //!
 //! ```
 //! use clockweave_validators::scan;
@@ -16,4 +17,13 @@
 //! );
 //! ```
 
+mod checks;
+pub mod engine;
+mod exact;
+pub mod report;
+mod run;
 pub mod scan;
+mod validate;
+
+pub use run::InputError;
+pub use validate::{Options, Target, ValidateError, validate};

@@ -1,0 +1,146 @@
+//! flows: the events of each transaction are chained in exact order, each to the next, and nothing else is.
+//!
+//! Exact order is exact time, then phase, then unit name, then ordinal. The expected edges are computed from the
+//! imported events themselves, so events that were dropped shorten their chain and are no matter of this check.
+
+use std::cmp::Ordering;
+
+use super::imported::Imported;
+use crate::engine::{EngineError, Session};
+use crate::exact::EdgeTimes;
+use crate::report::{Check, CheckReport, Finding};
+use crate::run::Manifest;
+
+const FLOWS: &str = include_str!("../../checks/flows.sql");
+const NONE: u32 = u32::MAX;
+
+/// An edge as rows of the slice table: from, to.
+pub(crate) type Edge = (u32, u32);
+
+pub(crate) fn imported_edges(session: &mut Session) -> Result<Vec<Edge>, EngineError> {
+    let mut edges = Vec::new();
+    session.query("flows", FLOWS, |row| -> Result<(), EngineError> {
+        let end = |column| row.int(column).map(|id| u32::try_from(id).unwrap_or(NONE));
+        edges.push((end(0)?, end(1)?));
+        Ok(())
+    })?;
+    edges.sort_unstable();
+    Ok(edges)
+}
+
+pub(crate) fn check(
+    events: &Imported,
+    manifest: &Manifest,
+    times: &[EdgeTimes],
+    found: &[Edge],
+    declared: Option<u64>,
+    limit: usize,
+) -> CheckReport {
+    let mut check = Check::new("flows", "edges", limit);
+    check.rows = found.len() as u64;
+    let expected = expected_edges(events, manifest, times);
+    let missing = difference(&expected, found);
+    let extra = difference(found, &expected);
+    let name = |slice: u32| match events.slice.binary_search(&slice) {
+        Ok(event) => events.label(event),
+        Err(_) => format!("slice {slice}, which is no event"),
+    };
+    for edge in &missing {
+        let reversed = extra.binary_search(&(edge.1, edge.0)).is_ok();
+        check.find(|| {
+            let (from, to) = (name(edge.0), name(edge.1));
+            let transaction =
+                events.slice.binary_search(&edge.0).map_or(0, |event| events.transaction[event]);
+            let (message, hint) = if reversed {
+                let message = format!(
+                    "transaction {transaction}: found an arrow from {to} to {from}, expected the reverse"
+                );
+                (message, "events that share a nanosecond must be written in exact order")
+            } else {
+                let message =
+                    format!("transaction {transaction}: found no arrow from {from} to {to}, expected one");
+                (message, "the event lacks its flow id, or another event of the transaction came between")
+            };
+            Finding::new(message).hint(hint).at_slice(edge.0)
+        });
+    }
+    for edge in extra.iter().filter(|edge| missing.binary_search(&(edge.1, edge.0)).is_err()) {
+        check.find(|| {
+            Finding::new(format!("found an arrow from {} to {}, expected none", name(edge.0), name(edge.1)))
+                .hint("a flow id is shared by events of different transactions, or written twice")
+                .at_slice(edge.0)
+        });
+    }
+    if let Some(declared) = declared.filter(|declared| *declared != found.len() as u64) {
+        check.find(|| {
+            Finding::new(format!("found {} arrows, expected the {declared} of the statistics", found.len()))
+                .hint("flow ids were lost or doubled on the way into the importer")
+        });
+    }
+    check.finish()
+}
+
+fn expected_edges(events: &Imported, manifest: &Manifest, times: &[EdgeTimes]) -> Vec<Edge> {
+    let units = &manifest.units;
+    let known =
+        |event: &usize| events.transaction[*event] != 0 && (events.unit[*event] as usize) < units.len();
+    let mut order: Vec<u32> = events.complete().filter(known).map(|event| event as u32).collect();
+    // Mostly in order already, which a stable sort makes use of.
+    order.sort_by(|left, right| exact_order(events, manifest, times, *left as usize, *right as usize));
+    let mut chains: Vec<(u64, u32)> = order
+        .iter()
+        .map(|event| (events.transaction[*event as usize], events.slice[*event as usize]))
+        .collect();
+    drop(order);
+    chains.sort_by_key(|(transaction, _)| *transaction);
+    let same_transaction = |pair: &[(u64, u32)]| (pair[0].0 == pair[1].0).then_some((pair[0].1, pair[1].1));
+    let mut edges: Vec<Edge> = chains.windows(2).filter_map(same_transaction).collect();
+    edges.sort_unstable();
+    edges
+}
+
+fn exact_order(
+    events: &Imported,
+    manifest: &Manifest,
+    times: &[EdgeTimes],
+    left: usize,
+    right: usize,
+) -> Ordering {
+    let domain = |event: usize| manifest.units[events.unit[event] as usize].domain;
+    let (left_domain, right_domain) = (domain(left), domain(right));
+    let by_time = if left_domain == right_domain {
+        events.cycle[left].cmp(&events.cycle[right])
+    } else {
+        times[left_domain].compare(events.cycle[left], &times[right_domain], events.cycle[right])
+    };
+    // Units are in ascending order of name.
+    let rest = |event: usize| (events.phase[event], events.unit[event], events.ordinal[event]);
+    by_time.then_with(|| rest(left).cmp(&rest(right)))
+}
+
+/// What is in `all` more often than in `known`; both ascending.
+fn difference(all: &[Edge], known: &[Edge]) -> Vec<Edge> {
+    let mut known = known.iter().peekable();
+    let mut out = Vec::new();
+    for edge in all {
+        while known.next_if(|next| *next < edge).is_some() {}
+        if known.next_if(|next| *next == edge).is_none() {
+            out.push(*edge);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_count_repetitions() {
+        let (a, b, c) = ((1, 2), (1, 3), (4, 0));
+        assert_eq!(difference(&[a, b, c], &[b]), [a, c]);
+        assert_eq!(difference(&[a, a, b], &[a, b]), [a]);
+        assert_eq!(difference(&[a], &[a, a, c]), []);
+        assert_eq!(difference(&[], &[a]), []);
+    }
+}

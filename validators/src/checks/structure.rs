@@ -1,0 +1,115 @@
+//! structure: the trace's bytes are whole packets from the first to the last.
+//!
+//! The importer takes a torn tail in silence and aborts on a wrapper inside a wrapper, so the bytes are looked at
+//! first, and only what stands is handed to it.
+
+use std::io::{self, Read, Write};
+
+use crate::report::{Check, CheckReport, Finding};
+use crate::scan::{Codec, Cut, CutReason, EntryReader, Packet, PrefixOptions, PrefixScanner, ReadError};
+
+/// What the bytes say before an engine is started.
+pub(crate) struct Structure {
+    pub(crate) check: CheckReport,
+    /// Length of the longest valid prefix.
+    pub(crate) kept_bytes: u64,
+    /// About how many bytes the packets have without compression.
+    pub(crate) raw_bytes: u64,
+    /// Whether there are wrappers that the engine would skip in silence.
+    pub(crate) has_zstd: bool,
+    /// Why nothing at all could be kept.
+    pub(crate) nothing: Option<Cut>,
+}
+
+pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Error> {
+    let mut check = Check::new("structure", "packets", limit);
+    let mut scanner = PrefixScanner::new(&PrefixOptions::default());
+    let mut reader = EntryReader::new(trace);
+    let (mut raw_bytes, mut has_zstd) = (0, false);
+    let cut = loop {
+        match reader.next_entry() {
+            Ok(Some(entry)) => {
+                match Packet::parse(entry.payload).ok().and_then(|packet| packet.wrapper) {
+                    None => raw_bytes += entry.total_len(),
+                    Some((codec, stream)) => {
+                        raw_bytes += stream.len() as u64 * 8;
+                        has_zstd |= codec == Codec::Zstd;
+                    }
+                }
+                if let Err(cut) = scanner.accept(&entry) {
+                    break Some(cut);
+                }
+            }
+            Ok(None) => break None,
+            Err(ReadError::Entry(error)) => {
+                break Some(Cut { offset: error.offset, reason: CutReason::Entry(error.fault) });
+            }
+            Err(ReadError::Io { source, .. }) => return Err(source),
+        }
+    };
+    let prefix = scanner.finish(cut);
+    check.rows = prefix.kept_packets + prefix.inner_packets - prefix.wrappers;
+    if let Some(cut) = &prefix.cut {
+        check.find(|| {
+            let hint =
+                "the file is cut off or damaged there; `clockweave recover` keeps what stands before it";
+            Finding::new(cut.reason.to_string()).hint(hint).at_offset(cut.offset)
+        });
+    }
+    let nothing = if prefix.kept_packets == 0 { prefix.cut } else { None };
+    Ok(Structure { check: check.finish(), kept_bytes: prefix.kept_bytes, raw_bytes, has_zstd, nothing })
+}
+
+/// A trace with its zstd wrappers written as deflate wrappers: the pinned engine does not read the former.
+pub(crate) struct Deflated<R> {
+    entries: EntryReader<R>,
+    scratch: crate::scan::Inflater,
+    out: Vec<u8>,
+    at: usize,
+}
+
+impl<R: Read> Deflated<R> {
+    pub(crate) fn new(trace: R) -> Self {
+        let entries = EntryReader::new(trace);
+        Self { entries, scratch: crate::scan::Inflater::default(), out: Vec::new(), at: 0 }
+    }
+
+    /// Puts the next entry into `out`; gives whether there was one.
+    fn refill(&mut self) -> io::Result<bool> {
+        self.out.clear();
+        self.at = 0;
+        let Some(entry) = self.entries.next_entry().map_err(io::Error::other)? else { return Ok(false) };
+        let packet = Packet::parse(entry.payload).map_err(io::Error::other)?;
+        if let Some((Codec::Zstd, stream)) = packet.wrapper {
+            let content = self.scratch.inflate(Codec::Zstd, stream).map_err(io::Error::other)?;
+            let mut deflate = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+            deflate.write_all(content)?;
+            let mut wrapper = Vec::new();
+            bytes_field(crate::scan::field::COMPRESSED_PACKETS, &deflate.finish()?, &mut wrapper);
+            bytes_field(1, &wrapper, &mut self.out);
+        } else {
+            bytes_field(1, entry.payload, &mut self.out);
+        }
+        Ok(true)
+    }
+}
+
+fn bytes_field(number: u32, content: &[u8], out: &mut Vec<u8>) {
+    prost::encoding::encode_varint(u64::from(number << 3 | 2), out);
+    prost::encoding::encode_varint(content.len() as u64, out);
+    out.extend_from_slice(content);
+}
+
+impl<R: Read> Read for Deflated<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.out.len() {
+            if !self.refill()? {
+                return Ok(0);
+            }
+        }
+        let count = buffer.len().min(self.out.len() - self.at);
+        buffer[..count].copy_from_slice(&self.out[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}

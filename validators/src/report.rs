@@ -1,0 +1,276 @@
+//! What a validation found, for people and for programs.
+//!
+//! Invariants: every check that ran or was left out is listed once; findings are counted in full and kept up to a
+//! bound. Deliberately decides nothing: the checks do.
+
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It held for everything it looked at.
+    Passed,
+    /// It found something.
+    Failed,
+    /// There was nothing to hold the trace against; the note says what was missing.
+    Skipped,
+}
+
+/// One violation and where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was found and what was expected.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The file it is in, where that is not the trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Line in that file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Byte offset in the trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Row of the importer's slice table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<u64>,
+}
+
+impl Finding {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    pub(crate) fn at_line(self, file: &str, line: usize) -> Self {
+        Self { file: Some(file.to_owned()), line: Some(line), ..self }
+    }
+
+    pub(crate) fn at_offset(self, offset: u64) -> Self {
+        Self { offset: Some(offset), ..self }
+    }
+
+    pub(crate) fn at_slice(self, slice: u32) -> Self {
+        Self { slice: Some(slice.into()), ..self }
+    }
+}
+
+/// One check's result.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    /// The check's name.
+    pub name: &'static str,
+    /// How it ended.
+    pub status: Status,
+    /// Rows, packets or counts it looked at.
+    pub rows: u64,
+    /// What `rows` counts.
+    pub unit: &'static str,
+    /// All findings, kept or not.
+    pub found: u64,
+    /// The first of them.
+    pub findings: Vec<Finding>,
+    /// Why it was left out, or how far it could go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The result of validating one trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The directory or file.
+    pub subject: String,
+    /// Whether no check failed.
+    pub passed: bool,
+    /// The engine that imported the trace.
+    pub engine: String,
+    /// Events imported.
+    pub events: u64,
+    /// Host time of the whole validation in milliseconds.
+    pub elapsed_ms: u64,
+    /// All checks in the order they ran.
+    pub checks: Vec<CheckReport>,
+}
+
+impl Report {
+    /// The process exit code that says the same: 0 all hold, 1 findings.
+    pub fn exit_code(&self) -> u8 {
+        u8::from(!self.passed)
+    }
+
+    /// The check of a name, if it is in the report.
+    pub fn check(&self, name: &str) -> Option<&CheckReport> {
+        self.checks.iter().find(|check| check.name == name)
+    }
+}
+
+impl fmt::Display for Report {
+    /// The summary for people, with a line end after every line.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.passed { "all checks hold" } else { "FINDINGS" };
+        let seconds = self.elapsed_ms / 1000;
+        writeln!(
+            out,
+            "{}: {verdict}; {} events in {seconds}.{:03} s, {}",
+            self.subject,
+            grouped(self.events),
+            self.elapsed_ms % 1000,
+            self.engine
+        )?;
+        for check in &self.checks {
+            let status = match check.status {
+                Status::Passed => "ok",
+                Status::Failed => "FAILED",
+                Status::Skipped => "skipped",
+            };
+            write!(out, "  {status:8}{:13}{} {}", check.name, grouped(check.rows), check.unit)?;
+            if check.found > 0 {
+                write!(out, ", {} findings", grouped(check.found))?;
+            }
+            match &check.note {
+                Some(note) => writeln!(out, " ({note})")?,
+                None => writeln!(out)?,
+            }
+            for finding in &check.findings {
+                write!(out, "          {}", place(finding))?;
+                writeln!(out, "{}", finding.message)?;
+            }
+            let mut hints: Vec<&String> = Vec::new();
+            for hint in check.findings.iter().filter_map(|finding| finding.hint.as_ref()) {
+                if !hints.contains(&hint) {
+                    hints.push(hint);
+                    writeln!(out, "          hint: {hint}")?;
+                }
+            }
+            let unlisted = check.found - check.findings.len() as u64;
+            if unlisted > 0 {
+                writeln!(out, "          and {} more", grouped(unlisted))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(finding: &Finding) -> String {
+    let mut place = String::new();
+    if let Some(file) = &finding.file {
+        place.push_str(file);
+        if let Some(line) = finding.line {
+            let _ = write!(place, ":{line}");
+        }
+        place.push_str(": ");
+    }
+    if let Some(offset) = finding.offset {
+        let _ = write!(place, "byte {offset}: ");
+    }
+    if let Some(slice) = finding.slice {
+        let _ = write!(place, "slice {slice}: ");
+    }
+    place
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Collects one check's findings.
+#[derive(Debug)]
+pub(crate) struct Check {
+    name: &'static str,
+    unit: &'static str,
+    limit: usize,
+    pub(crate) rows: u64,
+    found: u64,
+    findings: Vec<Finding>,
+    note: Option<String>,
+    skipped: bool,
+}
+
+impl Check {
+    pub(crate) fn new(name: &'static str, unit: &'static str, limit: usize) -> Self {
+        let findings = Vec::new();
+        Self { name, unit, limit, rows: 0, found: 0, findings, note: None, skipped: false }
+    }
+
+    /// Counts a finding, and builds it if there is room to keep it.
+    pub(crate) fn find(&mut self, finding: impl FnOnce() -> Finding) {
+        self.found += 1;
+        if self.findings.len() < self.limit {
+            self.findings.push(finding());
+        }
+    }
+
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        self.note = Some(note.into());
+    }
+
+    /// Ends a check that has nothing to hold the trace against.
+    pub(crate) fn skip(mut self, why: &str) -> CheckReport {
+        self.skipped = true;
+        self.note(why);
+        self.finish()
+    }
+
+    pub(crate) fn finish(self) -> CheckReport {
+        let status = match (self.found, self.skipped) {
+            (0, true) => Status::Skipped,
+            (0, false) => Status::Passed,
+            _ => Status::Failed,
+        };
+        CheckReport {
+            name: self.name,
+            status,
+            rows: self.rows,
+            unit: self.unit,
+            found: self.found,
+            findings: self.findings,
+            note: self.note,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_counted_in_full_and_listed_up_to_the_bound() {
+        let mut check = Check::new("time", "events", 2);
+        check.rows = 1_200_275;
+        for n in 0..5_u32 {
+            check.find(|| Finding::new(format!("finding {n}")).hint("mend it").at_slice(n));
+        }
+        let checks = vec![check.finish(), Check::new("flows", "edges", 2).skip("no manifest")];
+        let report = Report {
+            subject: "run".into(),
+            passed: false,
+            engine: "engine".into(),
+            events: 1_200_275,
+            elapsed_ms: 5_091,
+            checks,
+        };
+        let expected = "run: FINDINGS; 1,200,275 events in 5.091 s, engine\n  \
+                        FAILED  time         1,200,275 events, 5 findings\n          \
+                        slice 0: finding 0\n          slice 1: finding 1\n          hint: mend it\n          \
+                        and 3 more\n  skipped flows        0 edges (no manifest)\n";
+        assert_eq!(report.to_string(), expected);
+        assert_eq!(report.exit_code(), 1);
+    }
+}

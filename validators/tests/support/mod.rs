@@ -1,0 +1,6 @@
+//! What the tests of this crate share.
+
+#![allow(dead_code)]
+
+pub mod run;
+pub mod wire;
