@@ -119,7 +119,7 @@ fn open(trace: &Path) -> Result<File, InputError> {
 fn scan(trace: &Path, limit: usize) -> Result<Structure, InputError> {
     let structure = structure::scan(open(trace)?, limit).map_err(|error| InputError::new(trace, error))?;
     match &structure.nothing {
-        Some(cut) => Err(InputError::new(trace, format!("{cut}; not one complete packet is there"))),
+        Some(why) => Err(InputError::new(trace, why)),
         None => Ok(structure),
     }
 }

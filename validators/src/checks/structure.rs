@@ -18,7 +18,7 @@ pub(crate) struct Structure {
     /// Whether there are wrappers that the engine would skip in silence.
     pub(crate) has_zstd: bool,
     /// Why nothing at all could be kept.
-    pub(crate) nothing: Option<Cut>,
+    pub(crate) nothing: Option<String>,
 }
 
 pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Error> {
@@ -56,7 +56,10 @@ pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Erro
             Finding::new(cut.reason.to_string()).hint(hint).at_offset(cut.offset)
         });
     }
-    let nothing = if prefix.kept_packets == 0 { prefix.cut } else { None };
+    let nothing = (prefix.kept_packets == 0).then(|| match &prefix.cut {
+        Some(cut) => format!("{cut}; not one complete packet is there"),
+        None => "found an empty file, expected a trace".to_owned(),
+    });
     Ok(Structure { check: check.finish(), kept_bytes: prefix.kept_bytes, raw_bytes, has_zstd, nothing })
 }
 

@@ -158,3 +158,97 @@ fn publish(dirs: &EngineDirs, lock: &Lock, unpacked: &Path, staging: &TempDir) -
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use zip::write::{SimpleFileOptions, ZipWriter};
+
+    use super::*;
+
+    fn dirs(root: &Path) -> EngineDirs {
+        EngineDirs { packages: root.join("engine"), compiled: root.join("compiled") }
+    }
+
+    /// A lock of two files, and their content.
+    fn lock() -> (Lock, BTreeMap<&'static str, &'static [u8]>) {
+        let files: BTreeMap<&str, &[u8]> =
+            BTreeMap::from([("ui/a.js", &b"a"[..]), ("tp.wasm", &b"engine"[..])]);
+        let mut lock = Lock::pinned();
+        lock.files = files.iter().map(|(path, content)| ((*path).to_owned(), sha256(content))).collect();
+        lock.package.ui = "ui".into();
+        (lock, files)
+    }
+
+    fn wheel(path: &Path, root: &str, files: &BTreeMap<&str, &[u8]>) -> InstallSource {
+        let mut zip = ZipWriter::new(File::create(path).unwrap());
+        for (name, content) in files {
+            zip.start_file(format!("{root}/{name}"), SimpleFileOptions::default()).unwrap();
+            zip.write_all(content).unwrap();
+        }
+        zip.start_file(format!("{root}/../../escaped"), SimpleFileOptions::default()).unwrap();
+        zip.finish().unwrap();
+        InstallSource::File(path.to_owned())
+    }
+
+    fn entries(path: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_package_is_unpacked_once_and_a_damaged_one_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let (dirs, (lock, files)) = (dirs(root.path()), lock());
+        let source = wheel(&root.path().join("w.whl"), &lock.package.root, &files);
+        assert!(!status(&dirs, &lock).usable);
+        assert!(install(&dirs, &lock, &source).unwrap().changed);
+        assert!(!install(&dirs, &lock, &source).unwrap().changed);
+        assert_eq!(entries(&dirs.packages), [lock.folder()]);
+        let package = dirs.package(&lock);
+        assert_eq!(fs::read(package.join("ui/a.js")).unwrap(), b"a");
+        assert!(!root.path().join("escaped").exists());
+
+        fs::write(package.join("tp.wasm"), b"other").unwrap();
+        let damaged = status(&dirs, &lock);
+        assert!(!damaged.usable && damaged.problems[0].contains("tp.wasm"), "{damaged:?}");
+        assert!(install(&dirs, &lock, &source).unwrap().changed);
+        assert!(status(&dirs, &lock).usable);
+        assert_eq!(entries(&dirs.packages), [lock.folder()]);
+    }
+
+    #[test]
+    fn a_wheel_of_other_content_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let (dirs, (lock, mut files)) = (dirs(root.path()), lock());
+        let path = root.path().join("w.whl");
+        files.insert("tp.wasm", b"evil");
+        let error = install(&dirs, &lock, &wheel(&path, &lock.package.root, &files)).unwrap_err();
+        assert!(matches!(error, EngineError::HashMismatch { .. }), "{error}");
+        files.remove("tp.wasm");
+        let error = install(&dirs, &lock, &wheel(&path, &lock.package.root, &files)).unwrap_err();
+        assert!(matches!(error, EngineError::BadArchive { .. }), "{error}");
+        fs::write(&path, b"no archive").unwrap();
+        let error = install(&dirs, &lock, &InstallSource::File(path)).unwrap_err();
+        assert!(matches!(error, EngineError::BadArchive { .. }), "{error}");
+        assert!(entries(&dirs.packages).is_empty());
+    }
+
+    #[test]
+    fn installations_at_once_end_in_one_whole_package() {
+        let root = tempfile::tempdir().unwrap();
+        let (dirs, (lock, files)) = (dirs(root.path()), lock());
+        let source = wheel(&root.path().join("w.whl"), &lock.package.root, &files);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert!(install(&dirs, &lock, &source).unwrap().status.usable));
+            }
+        });
+        assert_eq!(entries(&dirs.packages), [lock.folder()]);
+    }
+}

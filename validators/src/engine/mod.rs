@@ -48,6 +48,7 @@ pub struct Engine {
     dirs: EngineDirs,
     lock: Lock,
     wasm: wasmtime::Engine,
+    memory_limit: Option<u64>,
     narrow: OnceLock<Module>,
     wide: OnceLock<Module>,
 }
@@ -64,7 +65,13 @@ impl Engine {
             return Err(EngineError::NotInstalled { dir, package: lock.label() });
         }
         let wasm = embedded::wasm_engine()?;
-        Ok(Self { dirs: dirs.clone(), lock, wasm, narrow: OnceLock::new(), wide: OnceLock::new() })
+        let (narrow, wide) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { dirs: dirs.clone(), lock, wasm, memory_limit: None, narrow, wide })
+    }
+
+    /// Bounds the memory of every instance started from now on, in bytes.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.memory_limit = Some(bytes);
     }
 
     /// Package and Perfetto version.
@@ -77,10 +84,11 @@ impl Engine {
     /// # Errors
     /// The module cannot be compiled or loaded, the importer refuses the trace, or the engine breaks off.
     pub fn import(&self, width: Width, trace: impl Read) -> Result<Session, EngineError> {
-        let memory = match width {
+        let most = match width {
             Width::Narrow => NARROW_MEMORY,
             Width::Wide => WIDE_MEMORY,
         };
+        let memory = self.memory_limit.map_or(most, |limit| limit.min(most));
         let mut session = Session::new(Box::new(Embedded::start(self.module(width)?, memory)?));
         session.import(trace)?;
         Ok(session)

@@ -48,14 +48,22 @@ impl SequenceClocks {
         if let Some(snapshot) = packet.clock_snapshot {
             self.apply_snapshot(snapshot);
         }
-        let raw = packet.timestamp?;
-        let id = packet.timestamp_clock_id.or(self.default_clock).unwrap_or(BOOTTIME);
+        self.time(packet.timestamp?, packet.timestamp_clock_id)
+    }
+
+    /// The time in ns of a raw timestamp on a named clock or the sequence's own.
+    #[inline]
+    pub(crate) fn time(&mut self, raw: u64, clock: Option<u32>) -> Option<u64> {
+        let id = clock.or(self.default_clock).unwrap_or(BOOTTIME);
         if !SEQUENCE_CLOCKS.contains(&id) {
             return (id < *SEQUENCE_CLOCKS.start()).then_some(raw);
         }
         let clock = self.clocks.iter_mut().find(|clock| clock.id == id)?;
         let value = if clock.incremental { clock.last.checked_add(raw)? } else { raw };
         clock.last = value;
+        if clock.unit == 1 && value >= clock.origin {
+            return clock.trace_ns.checked_add(value - clock.origin);
+        }
         let since = i128::from(value) - i128::from(clock.origin);
         u64::try_from(since * i128::from(clock.unit) + i128::from(clock.trace_ns)).ok()
     }

@@ -3,7 +3,7 @@
 //! Invariants: a packet is walked once and completely, so a fault anywhere among its own fields is found; nested
 //! messages are only delimited. Deliberately does not interpret events, clocks or interned data.
 
-use super::wire::{FieldError, Fields, Value};
+use super::wire::{FieldError, Fields, Value, varint};
 
 /// `sequence_flags` bit: the sequence's incremental state starts anew with this packet.
 pub const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
@@ -60,6 +60,52 @@ pub enum Codec {
     Deflate,
     /// Field 133: a zstd frame.
     Zstd,
+}
+
+/// A packet of nothing but an event and what places it: almost every packet of a trace, read several times faster.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct EventPacket<'a> {
+    pub(crate) timestamp: Option<u64>,
+    pub(crate) sequence_id: Option<u32>,
+    pub(crate) sequence_flags: u32,
+    pub(crate) track_event: Option<&'a [u8]>,
+}
+
+impl<'a> EventPacket<'a> {
+    /// Reads a packet that has no other field and no fault; anything else is for [`Packet::parse`].
+    #[inline]
+    pub(crate) fn parse(payload: &'a [u8]) -> Option<Self> {
+        const TIMESTAMP: u8 = (field::TIMESTAMP << 3) as u8;
+        const SEQUENCE_ID: u8 = (field::SEQUENCE_ID << 3) as u8;
+        const SEQUENCE_FLAGS: u8 = (field::SEQUENCE_FLAGS << 3) as u8;
+        const TRACK_EVENT: u8 = (field::TRACK_EVENT << 3 | 2) as u8;
+
+        let mut packet = Self::default();
+        let mut at = 0;
+        while let Some(tag) = payload.get(at) {
+            let (value, end) = varint(payload, at + 1).ok()?;
+            at = end;
+            match *tag {
+                TIMESTAMP => packet.timestamp = Some(value),
+                SEQUENCE_ID => packet.sequence_id = Some(value as u32),
+                SEQUENCE_FLAGS => packet.sequence_flags |= value as u32,
+                TRACK_EVENT => {
+                    let event = payload.get(end..)?.get(..usize::try_from(value).ok()?)?;
+                    packet.track_event = Some(event);
+                    at += event.len();
+                }
+                _ => return None,
+            }
+        }
+        Some(packet)
+    }
+}
+
+impl<'a> From<EventPacket<'a>> for Packet<'a> {
+    fn from(event: EventPacket<'a>) -> Self {
+        let EventPacket { timestamp, sequence_id, sequence_flags, track_event } = event;
+        Self { timestamp, sequence_id, sequence_flags, track_event, ..Self::default() }
+    }
 }
 
 /// The fields of one packet that structure depends on. A repeated scalar keeps its last value, as protobuf says.
@@ -144,5 +190,43 @@ impl<'a> Packet<'a> {
     /// Whether the packet depends on incremental state before it.
     pub fn needs_incremental_state(&self) -> bool {
         self.sequence_flags & SEQ_NEEDS_INCREMENTAL_STATE != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fast_reading_of_event_packets_is_the_full_one() {
+        let sample = include_bytes!("../../../trace-fixtures/good/layout-sample.pftrace");
+        let mut inflater = crate::scan::Inflater::default();
+        let (mut fast, mut slow) = (0, 0);
+        let mut compare = |payload: &[u8]| match EventPacket::parse(payload) {
+            Some(event) => {
+                assert_eq!(Packet::parse(payload), Ok(event.into()));
+                fast += 1;
+            }
+            None => slow += 1,
+        };
+        for entry in crate::scan::Entries::new(sample).map(Result::unwrap) {
+            compare(entry.payload);
+            // Every cut and every changed byte of a small packet, too.
+            let Some((codec, stream)) = Packet::parse(entry.payload).unwrap().wrapper else { continue };
+            let content = inflater.inflate(codec, stream).unwrap();
+            for inner in crate::scan::Entries::new(content).map(Result::unwrap) {
+                compare(inner.payload);
+            }
+            let event = crate::scan::Entries::new(content).map(Result::unwrap).last().unwrap().payload;
+            for at in 0..event.len() {
+                compare(&event[..at]);
+                for byte in 0..=255 {
+                    let mut changed = event.to_vec();
+                    changed[at] = byte;
+                    compare(&changed);
+                }
+            }
+        }
+        assert!(fast > 3_000 && slow > 18, "{fast} fast, {slow} slow");
     }
 }

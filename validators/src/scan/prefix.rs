@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::clock::SequenceClocks;
 use super::entry::{Entries, Entry, EntryFault, EntryReader, ReadError};
-use super::packet::Packet;
+use super::packet::{EventPacket, Packet, SEQ_INCREMENTAL_STATE_CLEARED};
 use super::wire::{Fields, WireFault};
 use super::wrapper::{DEFAULT_MAX_INFLATED, InflateFault, Inflater};
 
@@ -144,22 +144,30 @@ impl PrefixScanner {
     }
 
     /// Keeps the next entry, or says why the prefix ends before it. Not to be called again after a cut.
+    #[inline]
     pub fn accept(&mut self, entry: &Entry<'_>) -> Result<(), Cut> {
-        let cut = |reason| Cut { offset: entry.offset, reason };
+        if let Some(event) = EventPacket::parse(entry.payload) {
+            self.kept.record_event(&event);
+        } else {
+            self.accept_other(entry).map_err(|reason| Cut { offset: entry.offset, reason })?;
+        }
+        self.kept.report.kept_packets += 1;
+        self.kept.report.kept_bytes = entry.end();
+        Ok(())
+    }
+
+    fn accept_other(&mut self, entry: &Entry<'_>) -> Result<(), CutReason> {
         let packet = Packet::parse(entry.payload)
-            .map_err(|error| cut(CutReason::Packet { at: error.at as u64, fault: error.fault }))?;
+            .map_err(|error| CutReason::Packet { at: error.at as u64, fault: error.fault })?;
         if let Some((codec, stream)) = packet.wrapper {
-            let content = self.inflater.inflate(codec, stream);
-            let content = content.map_err(|fault| cut(CutReason::Wrapper(fault)))?;
-            let packets = checked_content(content).map_err(cut)?;
+            let content = self.inflater.inflate(codec, stream).map_err(CutReason::Wrapper)?;
+            let packets = checked_content(content)?;
             self.kept.record_content(content);
             self.kept.report.inner_packets += packets;
             self.kept.report.wrappers += 1;
         } else {
             self.kept.record(&packet);
         }
-        self.kept.report.kept_packets += 1;
-        self.kept.report.kept_bytes = entry.end();
         Ok(())
     }
 
@@ -178,15 +186,38 @@ impl PrefixScanner {
 impl Kept {
     fn record_content(&mut self, content: &[u8]) {
         for entry in Entries::new(content).flatten() {
-            if let Ok(packet) = Packet::parse(entry.payload) {
+            if let Some(event) = EventPacket::parse(entry.payload) {
+                self.record_event(&event);
+            } else if let Ok(packet) = Packet::parse(entry.payload) {
                 self.record(&packet);
             }
         }
     }
 
     #[inline]
+    fn record_event(&mut self, event: &EventPacket<'_>) {
+        if event.sequence_flags & SEQ_INCREMENTAL_STATE_CLEARED != 0 {
+            return self.record(&(*event).into());
+        }
+        let Some(id) = event.sequence_id else { return };
+        let sequence = self.sequence(id);
+        let time = event.timestamp.and_then(|raw| sequence.clocks.time(raw, None));
+        sequence.summary.packets += 1;
+        sequence.summary.last_timestamp_ns = sequence.summary.last_timestamp_ns.max(time);
+        self.record_slice(id, event.track_event);
+    }
+
     fn record(&mut self, packet: &Packet<'_>) {
         let Some(id) = packet.sequence_id else { return };
+        let sequence = self.sequence(id);
+        let time = sequence.clocks.apply(packet);
+        sequence.summary.packets += 1;
+        sequence.summary.last_timestamp_ns = sequence.summary.last_timestamp_ns.max(time);
+        self.record_slice(id, packet.track_event);
+    }
+
+    #[inline]
+    fn sequence(&mut self, id: u32) -> &mut Sequence {
         if self.sequences.get(self.current).is_none_or(|sequence| sequence.id != id) {
             let sequences = &mut self.sequences;
             self.current = *self.index.entry(id).or_insert_with(|| {
@@ -194,13 +225,14 @@ impl Kept {
                 sequences.len() - 1
             });
         }
-        let sequence = &mut self.sequences[self.current];
-        sequence.summary.packets += 1;
-        let time = sequence.clocks.apply(packet);
-        sequence.summary.last_timestamp_ns = sequence.summary.last_timestamp_ns.max(time);
-        let Some(event) = packet.track_event else { return };
-        let Some((begins, track)) = slice_edge(event) else { return };
-        let track = track.or_else(|| sequence.clocks.default_track());
+        &mut self.sequences[self.current]
+    }
+
+    /// Counts a slice that the current sequence's event begins or ends.
+    #[inline]
+    fn record_slice(&mut self, id: u32, event: Option<&[u8]>) {
+        let Some((begins, track)) = event.and_then(slice_edge) else { return };
+        let track = track.or_else(|| self.sequences[self.current].clocks.default_track());
         let track = track.map_or(SliceTrack::Sequence(id), SliceTrack::Track);
         let depth = self.report.open_slices.entry(track).or_default();
         *depth = if begins { *depth + 1 } else { depth.saturating_sub(1) };
@@ -213,6 +245,10 @@ fn checked_content(content: &[u8]) -> Result<u64, CutReason> {
     for entry in Entries::new(content) {
         let entry = entry
             .map_err(|error| CutReason::Content { at: error.offset, detail: error.fault.to_string() })?;
+        packets += 1;
+        if EventPacket::parse(entry.payload).is_some() {
+            continue;
+        }
         let packet = Packet::parse(entry.payload).map_err(|error| CutReason::Content {
             at: entry.offset + (entry.header_len + error.at) as u64,
             detail: error.fault.to_string(),
@@ -220,7 +256,6 @@ fn checked_content(content: &[u8]) -> Result<u64, CutReason> {
         if packet.wrapper.is_some() {
             return Err(CutReason::Nested { at: entry.offset });
         }
-        packets += 1;
     }
     Ok(packets)
 }
