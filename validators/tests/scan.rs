@@ -150,3 +150,37 @@ fn a_wrapper_may_not_inflate_beyond_the_bound() {
     let reason = report.cut.unwrap().reason;
     assert_eq!(reason, CutReason::Wrapper(InflateFault::TooLarge { limit: 4096 }));
 }
+
+/// A small generator of numbers that are the same in every run.
+fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    }
+}
+
+#[test]
+fn damaged_traces_give_the_same_prefix_from_memory_and_from_a_reader_and_never_a_panic() {
+    let plain: Vec<u8> = (0..60).flat_map(|n| slice(n % 4, n % 3, n * 1000)).collect();
+    let wrapped = [wrapper(&plain[..240]), plain.clone(), wrapper(&plain[240..])].concat();
+    let mut number = numbers(1);
+    for _ in 0..3_000 {
+        let mut trace = if number(2) == 0 { plain.clone() } else { wrapped.clone() };
+        for _ in 0..number(4) {
+            let at = number(trace.len());
+            match number(3) {
+                0 => trace[at] = number(256) as u8,
+                1 => trace.truncate(at.max(1)),
+                _ => drop(trace.splice(at..at, [number(256) as u8])),
+            }
+        }
+        let report = scan(&trace);
+        let kept = &trace[..report.kept_bytes as usize];
+        let again = scan(kept);
+        assert_eq!(again.cut, None);
+        assert_eq!((again.kept_packets, again.inner_packets), (report.kept_packets, report.inner_packets));
+        assert_eq!(again.open_slices, report.open_slices);
+        assert_eq!(report.cut.is_none(), kept.len() == trace.len());
+    }
+}

@@ -79,6 +79,14 @@ impl Engine {
         self.lock.label()
     }
 
+    /// Compiles the module of a width, unless that is done already: seconds once, so that no import pays for it.
+    ///
+    /// # Errors
+    /// The module is damaged or cannot be compiled or cached.
+    pub fn prepare(&self, width: Width) -> Result<(), EngineError> {
+        self.module(width).map(|_| ())
+    }
+
     /// Starts an instance and gives it a trace.
     ///
     /// # Errors
