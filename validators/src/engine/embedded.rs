@@ -59,11 +59,10 @@ fn gone() -> EngineError {
 
 impl Transport for Embedded {
     fn send(&mut self, request: Vec<u8>) -> Result<(), EngineError> {
-        match &self.requests {
-            // If the thread is gone, its reason waits among the replies.
-            Some(requests) => Ok(drop(requests.send(request))),
-            None => Err(gone()),
-        }
+        let Some(requests) = &self.requests else { return Err(gone()) };
+        // If the thread is gone, its reason waits among the replies.
+        drop(requests.send(request));
+        Ok(())
     }
 
     fn receive(&mut self) -> Result<Reply, EngineError> {
