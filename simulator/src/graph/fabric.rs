@@ -287,9 +287,10 @@ impl Fabric {
         self.units[unit as usize].domain
     }
 
+    /// Whether a stop was requested, or, if `quiet_too`, no edge changes anything for now.
     #[inline]
-    pub(crate) fn stop_requested(&self) -> bool {
-        self.stop.is_some()
+    pub(crate) fn wants_attention(&self, quiet_too: bool) -> bool {
+        (self.activity == 0 && quiet_too) || self.stop.is_some()
     }
 
     pub(crate) fn take_stop(&mut self) -> Option<StopRequest> {
@@ -434,25 +435,20 @@ impl Fabric {
     /// Commits the FIFOs with an end in the batch of the domains `due`, which ascend.
     #[inline(always)]
     pub(crate) fn commit_unobserved(&mut self, due: &[u32]) {
-        if due.iter().all(|&domain| self.domains[domain as usize].active == 0) {
-            return;
+        match *due {
+            [domain] if self.domains[domain as usize].alone() => self.commit_alone(domain),
+            _ => self.commit_ends(due),
         }
-        self.commit_ends(due);
     }
 
     #[inline(never)]
     fn commit_ends(&mut self, due: &[u32]) {
-        match *due {
-            [domain] if self.domains[domain as usize].alone() => self.commit_alone(domain),
-            _ => self.commit_together(due, &mut |slot, _, edges| match edges {
-                Edges::Write => slot.circuit.commit_write_edge(&mut Ignore),
-                Edges::Read => slot.circuit.commit_read_edge(&mut Ignore),
-                Edges::Both => slot.circuit.commit_both(&mut Ignore),
-            }),
-        }
-        if !self.outcomes.is_empty() {
-            self.settle_outcomes();
-        }
+        self.commit_together(due, &mut |slot, _, edges| match edges {
+            Edges::Write => slot.circuit.commit_write_edge(&mut Ignore),
+            Edges::Read => slot.circuit.commit_read_edge(&mut Ignore),
+            Edges::Both => slot.circuit.commit_both(&mut Ignore),
+        });
+        self.settle_outcomes();
     }
 
     /// Commits the ends of the only domain due, none of which is at rest or has its peer there too.
@@ -475,6 +471,9 @@ impl Fabric {
             if (sleepers && done.wakes_reader) || slot.circuit.is_calm() {
                 outcomes.push((end.fifo, done));
             }
+        }
+        if !outcomes.is_empty() {
+            self.settle_outcomes();
         }
     }
 
@@ -530,6 +529,7 @@ impl Fabric {
         }
     }
 
+    #[inline(never)]
     fn settle_outcomes(&mut self) {
         while let Some((fifo, commit)) = self.outcomes.pop() {
             let slot = &self.fifos[fifo as usize];

@@ -392,8 +392,7 @@ impl<K: Key> Walk<'_, K> {
             }
             *batches += 1;
             if *batches >= until
-                || (self.fabric.is_quiet() && *batches >= self.retry_skip)
-                || self.fabric.stop_requested()
+                || self.fabric.wants_attention(*batches >= self.retry_skip)
                 || self.stop.is_requested()
                 || reached(self.clocks)
             {
