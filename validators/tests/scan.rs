@@ -60,6 +60,7 @@ fn the_sample_is_whole_and_its_figures_are_those_of_a_separate_decoder() {
     let report = scan(SAMPLE);
     assert_eq!((report.kept_bytes, report.kept_packets), (26_619, 18));
     assert_eq!((report.wrappers, report.inner_packets), (3, 3_010));
+    assert_eq!(report.content_bytes, 151_851);
     assert_eq!(report.last_timestamp_ns, Some(557));
     assert_eq!(report.sequences[&2].packets, 3_020);
     assert_eq!(report.sequences.len(), 1);

@@ -13,7 +13,7 @@ pub(crate) struct Structure {
     pub(crate) check: CheckReport,
     /// Length of the longest valid prefix.
     pub(crate) kept_bytes: u64,
-    /// About how many bytes the packets have without compression.
+    /// Bytes of the packets without compression.
     pub(crate) raw_bytes: u64,
     /// Whether there are wrappers that the engine would skip in silence.
     pub(crate) has_zstd: bool,
@@ -25,17 +25,12 @@ pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Erro
     let mut check = Check::new("structure", "packets", limit);
     let mut scanner = PrefixScanner::new(&PrefixOptions::default());
     let mut reader = EntryReader::new(trace);
-    let (mut raw_bytes, mut has_zstd) = (0, false);
+    let mut has_zstd = false;
     let cut = loop {
         match reader.next_entry() {
             Ok(Some(entry)) => {
-                match Packet::parse(entry.payload).ok().and_then(|packet| packet.wrapper) {
-                    None => raw_bytes += entry.total_len(),
-                    Some((codec, stream)) => {
-                        raw_bytes += stream.len() as u64 * 8;
-                        has_zstd |= codec == Codec::Zstd;
-                    }
-                }
+                let wrapper = Packet::parse(entry.payload).ok().and_then(|packet| packet.wrapper);
+                has_zstd |= wrapper.is_some_and(|(codec, _)| codec == Codec::Zstd);
                 if let Err(cut) = scanner.accept(&entry) {
                     break Some(cut);
                 }
@@ -60,7 +55,13 @@ pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Erro
         Some(cut) => format!("{cut}; not one complete packet is there"),
         None => "found an empty file, expected a trace".to_owned(),
     });
-    Ok(Structure { check: check.finish(), kept_bytes: prefix.kept_bytes, raw_bytes, has_zstd, nothing })
+    Ok(Structure {
+        check: check.finish(),
+        kept_bytes: prefix.kept_bytes,
+        raw_bytes: prefix.content_bytes,
+        has_zstd,
+        nothing,
+    })
 }
 
 /// A trace with its zstd wrappers written as deflate wrappers: the pinned engine does not read the former.

@@ -39,8 +39,8 @@ pub enum Width {
 
 /// Most memory one engine may use by default, in bytes.
 pub const NARROW_MEMORY: u64 = 4 << 30;
-/// Most memory one wide engine may use by default, in bytes.
-pub const WIDE_MEMORY: u64 = 64 << 30;
+/// Most memory one wide engine may use by default, in bytes: what its module declares.
+pub const WIDE_MEMORY: u64 = 16 << 30;
 
 /// The embedded Trace Processor, ready to be started any number of times.
 #[derive(Debug)]

@@ -103,6 +103,8 @@ pub struct PrefixReport {
     pub wrappers: u64,
     /// Packets inside those wrappers.
     pub inner_packets: u64,
+    /// Bytes of all packets with their wrappers opened: what the prefix would take without compression.
+    pub content_bytes: u64,
     /// Where and why it ends; `None` if the source ended cleanly.
     pub cut: Option<Cut>,
     /// Largest time of a kept packet in ns.
@@ -148,6 +150,7 @@ impl PrefixScanner {
     pub fn accept(&mut self, entry: &Entry<'_>) -> Result<(), Cut> {
         if let Some(event) = EventPacket::parse(entry.payload) {
             self.kept.record_event(&event);
+            self.kept.report.content_bytes += entry.total_len();
         } else {
             self.accept_other(entry).map_err(|reason| Cut { offset: entry.offset, reason })?;
         }
@@ -165,8 +168,10 @@ impl PrefixScanner {
             self.kept.record_content(content);
             self.kept.report.inner_packets += packets;
             self.kept.report.wrappers += 1;
+            self.kept.report.content_bytes += content.len() as u64;
         } else {
             self.kept.record(&packet);
+            self.kept.report.content_bytes += entry.total_len();
         }
         Ok(())
     }
