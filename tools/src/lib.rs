@@ -1,6 +1,8 @@
 //! What the `clockweave` command does, as functions on readers and writers.
 pub mod logs;
 pub mod merge;
+pub mod output;
 pub mod progress;
+pub mod recover;
 pub mod run;
 pub mod scratch;

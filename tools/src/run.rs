@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use clockweave_model::{Manifest, ManifestError};
+use clockweave_model::{ClockDomain, Manifest, ManifestError};
 
 use crate::logs::{Catalog, FileLog, LogSource};
 
@@ -150,7 +150,8 @@ impl Run {
         for entry in fs::read_dir(path).map_err(io(path))? {
             let name = entry.map_err(io(path))?.file_name();
             let text = name.to_string_lossy();
-            if text.starts_with("text-domain-") && text.ends_with(".log") && !names.iter().any(|n| *n == text) {
+            if text.starts_with("text-domain-") && text.ends_with(".log") && !names.iter().any(|n| *n == text)
+            {
                 return Err(RunError::StrayLog { name: path.join(&name).display().to_string() });
             }
         }
@@ -170,7 +171,7 @@ impl Run {
         let mut by_domain = BTreeMap::new();
         for (id, source) in logs {
             let name = source.name();
-            let found = catalog.domains().binary_search_by_key(&id, |domain| domain.id());
+            let found = catalog.domains().binary_search_by_key(&id, ClockDomain::id);
             let Some(domain) = found.ok().and_then(|at| u32::try_from(at).ok()) else {
                 return Err(RunError::StrayLog { name });
             };

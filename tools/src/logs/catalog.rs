@@ -38,7 +38,8 @@ impl Catalog {
         let mut names: Vec<&str> = rows.values().map(|(name, _)| *name).collect();
         names.sort_unstable();
         let place = |found: Result<usize, usize>| {
-            u32::try_from(found.expect("every unit is sorted and its domain listed")).expect("fewer than 2^32")
+            u32::try_from(found.expect("every unit is sorted and its domain listed"))
+                .expect("fewer than 2^32")
         };
         let units: Vec<Unit> = rows
             .iter()
@@ -96,8 +97,14 @@ impl Catalog {
 
     /// The listed event name most like `name`, if one is.
     pub(crate) fn event_like(&self, name: &str) -> Option<&str> {
-        let near = |known: &&String| strsim::damerau_levenshtein(known, name) <= name.len().div_ceil(4).max(1);
-        self.events.names.iter().filter(near).min_by_key(|known| strsim::damerau_levenshtein(known, name)).map(String::as_str)
+        let near =
+            |known: &&String| strsim::damerau_levenshtein(known, name) <= name.len().div_ceil(4).max(1);
+        self.events
+            .names
+            .iter()
+            .filter(near)
+            .min_by_key(|known| strsim::damerau_levenshtein(known, name))
+            .map(String::as_str)
     }
 
     /// The unit ids there are, in words.
@@ -191,8 +198,7 @@ mod tests {
     #[test]
     fn units_are_found_by_id_and_ranked_by_name() {
         for ids in [[1, 2, 3], [2, 7, u64::MAX]] {
-            let catalog =
-                Catalog::new(&manifest(&[(ids[0], "z"), (ids[1], "B"), (ids[2], "a")])).unwrap();
+            let catalog = Catalog::new(&manifest(&[(ids[0], "z"), (ids[1], "B"), (ids[2], "a")])).unwrap();
             let ranks: Vec<u32> =
                 ids.iter().map(|id| catalog.units()[catalog.unit(*id).unwrap() as usize].rank).collect();
             assert_eq!(ranks, [2, 0, 1]);

@@ -25,7 +25,9 @@ pub enum Fault {
         expected: String,
     },
     /// The log of another domain.
-    #[error("the log is of domain `{found}`, its name says `{expected}`: rename the file or restore the right one")]
+    #[error(
+        "the log is of domain `{found}`, its name says `{expected}`: rename the file or restore the right one"
+    )]
     OtherDomain {
         /// Domain in the log.
         found: String,
@@ -33,13 +35,17 @@ pub enum Fault {
         expected: String,
     },
     /// The second line does not name the known columns.
-    #[error("found columns `{found}`, expected `# local_cycle unit_id event phase transaction_id fifo_id value ordinal`")]
+    #[error(
+        "found columns `{found}`, expected `# local_cycle unit_id event phase transaction_id fifo_id value ordinal`"
+    )]
     ColumnNames {
         /// Beginning of the line.
         found: String,
     },
     /// Line ending of another system.
-    #[error("found a CR LF line ending, expected LF alone; convert the file, for instance with `tr -d '\\r'`")]
+    #[error(
+        "found a CR LF line ending, expected LF alone; convert the file, for instance with `tr -d '\\r'`"
+    )]
     CarriageReturn,
     /// Nothing on the line.
     #[error("found an empty line, expected eight columns or a comment; remove it")]
@@ -66,7 +72,7 @@ pub enum Fault {
         found: usize,
     },
     /// A column that is no number.
-    #[error("{column} is `{found}`, expected an unsigned decimal without sign, spaces or leading zeros")]
+    #[error("{column} is `{found}`, expected an unsigned decimal without sign or spaces")]
     Number {
         /// Column name.
         column: &'static str,
@@ -110,7 +116,9 @@ pub enum Fault {
         hint: String,
     },
     /// An edge whose time does not fit.
-    #[error("local_cycle is {found}, expected at most {limit}: later edges of `{domain}` do not fit 64-bit nanoseconds")]
+    #[error(
+        "local_cycle is {found}, expected at most {limit}: later edges of `{domain}` do not fit 64-bit nanoseconds"
+    )]
     BeyondHorizon {
         /// The cycle.
         found: u64,
@@ -140,7 +148,9 @@ pub enum Fault {
         last: u64,
     },
     /// A gap comment that cannot be read.
-    #[error("found `{found}`, expected `# gap unit=U ordinal=N count=N cycle=N phase=0|1` with a unit of the manifest")]
+    #[error(
+        "found `{found}`, expected `# gap unit=U ordinal=N count=N cycle=N phase=0|1` with a unit of the manifest"
+    )]
     Gap {
         /// Beginning of the line.
         found: String,
@@ -152,7 +162,10 @@ impl Fault {
     pub fn concerns_file(&self) -> bool {
         matches!(
             self,
-            Self::NoHeader { .. } | Self::OtherRun { .. } | Self::OtherDomain { .. } | Self::ColumnNames { .. }
+            Self::NoHeader { .. }
+                | Self::OtherRun { .. }
+                | Self::OtherDomain { .. }
+                | Self::ColumnNames { .. }
         )
     }
 }

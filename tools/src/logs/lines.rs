@@ -183,7 +183,9 @@ mod tests {
 
     #[test]
     fn a_line_too_long_is_passed_over_in_bounded_memory() {
-        for (length, step) in [(MAX_LINE, Step::Line), (MAX_LINE + 1, Step::TooLong), (1 << 22, Step::TooLong)] {
+        for (length, step) in
+            [(MAX_LINE, Step::Line), (MAX_LINE + 1, Step::TooLong), (1 << 22, Step::TooLong)]
+        {
             let mut text = vec![b'x'; length];
             text.extend(b"\nnext\n");
             for capacity in [16, 1 << 16, 1 << 17] {

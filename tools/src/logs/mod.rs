@@ -12,7 +12,6 @@ mod record;
 mod source;
 
 pub use catalog::Catalog;
-pub(crate) use catalog::Unit;
 pub use fault::{Fault, LineError};
 pub(crate) use lines::{Lines, Step};
 pub use reader::TornLine;

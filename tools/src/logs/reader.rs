@@ -107,6 +107,8 @@ pub(crate) struct LogReader<'c, S> {
     last: Vec<Option<(u64, u64)>>,
     max_edge: u64,
     entry: Entry,
+    /// An empty file was reported.
+    ended: bool,
 }
 
 impl<'c, S: LineSource> LogReader<'c, S> {
@@ -114,7 +116,17 @@ impl<'c, S: LineSource> LogReader<'c, S> {
     pub(crate) fn new(lines: S, catalog: &'c Catalog, domain: u32, file: &'c str, checks: Checks) -> Self {
         let tracked = if checks == Checks::All { catalog.units().len() } else { 0 };
         let max_edge = catalog.domains()[domain as usize].max_edge();
-        Self { lines, catalog, domain, file, checks, last: vec![None; tracked], max_edge, entry: Entry::default() }
+        Self {
+            lines,
+            catalog,
+            domain,
+            file,
+            checks,
+            last: vec![None; tracked],
+            max_edge,
+            entry: Entry::default(),
+            ended: false,
+        }
     }
 
     /// The entry found last.
@@ -141,7 +153,8 @@ impl<'c, S: LineSource> LogReader<'c, S> {
                 Step::Line => {}
                 Step::TooLong => return Err(self.refuse(Fault::TooLong { limit: MAX_LINE })),
                 Step::Torn => return Ok(Next::Torn(self.torn())),
-                Step::End if self.checks == Checks::All && self.lines.number() == 0 => {
+                Step::End if self.checks == Checks::All && self.lines.number() == 0 && !self.ended => {
+                    self.ended = true;
                     return Ok(Next::Torn(TornLine { line: 1, offset: 0, bytes: 0 }));
                 }
                 Step::End => return Ok(Next::End),
@@ -175,7 +188,9 @@ impl<'c, S: LineSource> LogReader<'c, S> {
 
     #[inline]
     fn accept(&mut self, fields: Fields) -> Result<(), Fault> {
-        let Some(unit) = self.catalog.unit(fields.unit_id) else { return Err(self.unknown_unit(fields.unit_id)) };
+        let Some(unit) = self.catalog.unit(fields.unit_id) else {
+            return Err(self.unknown_unit(fields.unit_id));
+        };
         let known = &self.catalog.units()[unit as usize];
         if known.domain != self.domain {
             return Err(self.foreign_unit(known));

@@ -9,6 +9,9 @@ use super::fault::{Fault, excerpt};
 pub(crate) const COLUMNS: [&str; 8] =
     ["local_cycle", "unit_id", "event", "phase", "transaction_id", "fifo_id", "value", "ordinal"];
 
+/// Digits of `u64::MAX`.
+const MAX_DIGITS: usize = 20;
+
 /// The numbers of one line, and where its other parts lie in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
@@ -16,6 +19,8 @@ pub(crate) struct Fields {
     pub(crate) unit_id: u64,
     pub(crate) phase: u8,
     pub(crate) ordinal: u64,
+    /// Some number has leading zeros, so that the line's text is not how it is written.
+    pub(crate) padded: bool,
     /// End of the cycle's text, which begins the line.
     pub(crate) cycle_end: usize,
     /// Begin of the event's name; from here on the line is what merging writes.
@@ -23,9 +28,9 @@ pub(crate) struct Fields {
     pub(crate) event_end: usize,
 }
 
-/// Reads a decimal from `at` on, leaving `at` after it; no sign, no leading zero, at most `u64::MAX`.
+/// Reads a decimal of at most [`MAX_DIGITS`] digits and `u64::MAX` from `at` on, leaving `at` after it.
 #[inline]
-fn decimal(line: &[u8], at: &mut usize) -> Option<u64> {
+fn decimal(line: &[u8], at: &mut usize, padded: &mut bool) -> Option<u64> {
     let text = line.get(*at..)?;
     let mut value = 0u64;
     let mut length = 0;
@@ -35,12 +40,11 @@ fn decimal(line: &[u8], at: &mut usize) -> Option<u64> {
         length += 1;
     }
     *at += length;
+    *padded |= length > 1 && text[0] == b'0';
     match length {
         0 => None,
-        1 => Some(value),
-        _ if text[0] == b'0' => None,
-        2..=19 => Some(value),
-        20 => str::from_utf8(&text[..20]).ok()?.parse().ok(),
+        1..=19 => Some(value),
+        MAX_DIGITS => str::from_utf8(&text[..MAX_DIGITS]).ok()?.parse().ok(),
         _ => None,
     }
 }
@@ -56,11 +60,11 @@ fn tab(line: &[u8], at: &mut usize) -> Option<()> {
 #[inline]
 pub(crate) fn parse(line: &[u8]) -> Option<Fields> {
     let mut fields = Fields::default();
-    let mut at = 0;
-    fields.cycle = decimal(line, &mut at)?;
+    let (mut at, mut padded) = (0, false);
+    fields.cycle = decimal(line, &mut at, &mut padded)?;
     fields.cycle_end = at;
     tab(line, &mut at)?;
-    fields.unit_id = decimal(line, &mut at)?;
+    fields.unit_id = decimal(line, &mut at, &mut padded)?;
     tab(line, &mut at)?;
     fields.event = at;
     while *line.get(at)? != b'\t' {
@@ -68,17 +72,18 @@ pub(crate) fn parse(line: &[u8]) -> Option<Fields> {
     }
     fields.event_end = at;
     tab(line, &mut at)?;
-    fields.phase = match decimal(line, &mut at)? {
+    fields.phase = match decimal(line, &mut at, &mut padded)? {
         0 => 0,
         1 => 1,
         _ => return None,
     };
     tab(line, &mut at)?;
     for _transaction_fifo_value in 0..3 {
-        decimal(line, &mut at)?;
+        decimal(line, &mut at, &mut padded)?;
         tab(line, &mut at)?;
     }
-    fields.ordinal = decimal(line, &mut at)?;
+    fields.ordinal = decimal(line, &mut at, &mut padded)?;
+    fields.padded = padded;
     (at == line.len() && fields.event_end > fields.event).then_some(fields)
 }
 
@@ -98,7 +103,10 @@ pub(crate) fn explain(line: &[u8]) -> Option<Fault> {
     if found != COLUMNS.len() {
         return Some(Fault::Columns { found });
     }
-    COLUMNS.iter().zip(line.split(|byte| *byte == b'\t')).find_map(|(column, text)| explain_column(column, text))
+    COLUMNS
+        .iter()
+        .zip(line.split(|byte| *byte == b'\t'))
+        .find_map(|(column, text)| explain_column(column, text))
 }
 
 fn explain_column(column: &'static str, text: &[u8]) -> Option<Fault> {
@@ -108,12 +116,12 @@ fn explain_column(column: &'static str, text: &[u8]) -> Option<Fault> {
             .then(|| Fault::UnknownEvent { found: String::new(), hint: ": the name is empty".to_owned() });
     }
     let digits = text.iter().all(u8::is_ascii_digit) && !text.is_empty();
-    if !digits || (text.len() > 1 && text[0] == b'0') {
+    if !digits {
         return Some(Fault::Number { column, found: excerpt(text) });
     }
     let limit = if column == "phase" { 1 } else { u64::MAX };
     let value = str::from_utf8(text).ok().and_then(|digits| digits.parse::<u64>().ok());
-    match value {
+    match value.filter(|_| text.len() <= MAX_DIGITS) {
         Some(value) if value <= limit => None,
         _ => Some(Fault::Range { column, found: excerpt(text), limit }),
     }
@@ -140,7 +148,7 @@ pub(crate) fn parse_gap(line: &[u8]) -> Option<GapText<'_>> {
         let (before, text) = rest.rsplit_once(key)?;
         rest = before;
         let mut at = 0;
-        decimal(text.as_bytes(), &mut at).filter(|_| at == text.len())
+        decimal(text.as_bytes(), &mut at, &mut false).filter(|_| at == text.len())
     };
     let phase = u8::try_from(last(" phase=")?).ok().filter(|phase| *phase <= 1)?;
     let cycle = last(" cycle=")?;
@@ -163,6 +171,8 @@ mod tests {
         assert_eq!(&GOOD[..fields.cycle_end], "12");
         assert_eq!(&GOOD[fields.event..fields.event_end], "fifo.write");
         assert_eq!(explain(GOOD.as_bytes()), None);
+        assert!(!fields.padded);
+        assert!(parse(b"0012\t3\tuser\t1\t0\t0\t0\t0").unwrap().padded);
     }
 
     fn fault(column: usize, text: &str) -> Fault {
@@ -176,13 +186,14 @@ mod tests {
     #[test]
     fn every_bad_column_is_named() {
         for (at, name) in COLUMNS.iter().enumerate().filter(|(_, name)| **name != "event") {
-            for text in ["", "-1", "+1", " 1", "1 ", "1.0", "0x1", "00", "01", "x", "1_0", "٣"] {
+            for text in ["", "-1", "+1", " 1", "1 ", "1.0", "0x1", "x", "1_0", "٣"] {
                 let found = fault(at, text);
                 assert!(matches!(&found, Fault::Number { column, .. } if column == name), "{text}: {found}");
             }
             let wide = fault(at, "18446744073709551616");
             assert!(matches!(&wide, Fault::Range { column, .. } if column == name));
             assert!(matches!(fault(at, &"9".repeat(40)), Fault::Range { .. }));
+            assert!(matches!(fault(at, &"0".repeat(21)), Fault::Range { .. }));
         }
         assert_eq!(fault(3, "2"), Fault::Range { column: "phase", found: "2".to_owned(), limit: 1 });
         assert!(matches!(fault(2, ""), Fault::UnknownEvent { .. }));

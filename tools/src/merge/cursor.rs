@@ -48,7 +48,9 @@ impl<'r, T: Timeline> Cursors<'r, T> {
     pub(super) fn add_sorted(&mut self, log: &'r RunLog, sorted: Sorted) {
         match sorted {
             Sorted::Memory(chunk) => self.sources.push((log, Source::Chunk(chunk))),
-            Sorted::Files(files) => self.sources.extend(files.into_iter().map(|file| (log, Source::File(file)))),
+            Sorted::Files(files) => {
+                self.sources.extend(files.into_iter().map(|file| (log, Source::File(file))));
+            }
         }
     }
 

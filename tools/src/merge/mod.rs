@@ -198,15 +198,14 @@ fn merge_on<T: Timeline>(
     let mut tsv = Tsv::new(run.catalog(), out).map_err(MergeError::Write)?;
     let written = cursors.merge(options.on_error, |row| tsv.push(row), progress)?;
     tsv.finish().map_err(MergeError::Write)?;
-    let logs: Vec<LogReport> = run
+    let logs: Vec<LogReport> =
+        run.logs().iter().zip(surveys).map(|(log, survey)| report(run, log, survey)).collect();
+    if let Some(changed) = run
         .logs()
         .iter()
         .zip(surveys)
-        .map(|(log, survey)| report(run, log, survey))
-        .collect();
-    if let Some(changed) = run.logs().iter().zip(surveys).find(|(log, survey)| {
-        written[log.domain() as usize] != survey.events + survey.gaps
-    }) {
+        .find(|(log, survey)| written[log.domain() as usize] != survey.events + survey.gaps)
+    {
         return Err(MergeError::Changed { file: changed.0.name().to_owned() });
     }
     Ok(MergeReport {
@@ -239,3 +238,6 @@ fn read_error(log: &RunLog) -> impl FnOnce(io::Error) -> MergeError {
     let file = log.name().to_owned();
     move |source| MergeError::Read { file, source }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,6 @@
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
-use std::path::Path;
 
 use crate::logs::{Catalog, Checks, FileLog, LineSource, Lines, LogReader, LogSource, Next, ReadError, Step};
 use crate::progress::Progress;
@@ -61,8 +60,10 @@ impl Chunk {
         // A line of 40 bytes has a key of 24, and sorting needs half as much again for keys.
         let text = (bytes / 9 * 5).min(expected).min(u64::from(u32::MAX / 2)).max(1);
         let keys = (bytes / 9 * 4 / 36).min(expected / 16 + 1).max(1);
-        let limits =
-            (usize::try_from(text).unwrap_or(usize::MAX / 4), usize::try_from(keys).unwrap_or(usize::MAX / 64));
+        let limits = (
+            usize::try_from(text).unwrap_or(usize::MAX / 4),
+            usize::try_from(keys).unwrap_or(usize::MAX / 64),
+        );
         Self { text: Vec::with_capacity(limits.0 + 4096), keys: Vec::with_capacity(limits.1), limits }
     }
 
@@ -183,9 +184,7 @@ impl<'c> Sorter<'c> {
                 return Ok(Sorted::Memory(chunk));
             }
             let mut lines = chunk.keys.iter().map(|key| &chunk.text[chunk.line(key)]);
-            files.push(self.spill(|out| {
-                lines.try_for_each(|line| out.write_all(line).and_then(|()| out.write_all(b"\n")))
-            })?);
+            files.push(self.spill(|put| lines.try_for_each(put))?);
             if !more {
                 return self.consolidate(log, files).map(Sorted::Files);
             }
@@ -213,7 +212,7 @@ impl<'c> Sorter<'c> {
                 Err(ReadError::Line(_)) if self.on_error == OnError::Skip => {}
                 Err(ReadError::Line(error)) => return Err(error.into()),
             }
-            if chunk.keys.len() % STRIDE == 0 {
+            if chunk.keys.len().is_multiple_of(STRIDE) {
                 progress.advance(reader.offset() - shown);
                 shown = reader.offset();
             }
@@ -225,17 +224,14 @@ impl<'c> Sorter<'c> {
     /// A temporary file with what `write` gives.
     fn spill(
         &mut self,
-        write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
+        write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), MergeError>) -> Result<(), MergeError>,
     ) -> Result<FileLog, MergeError> {
-        let mut write_file = || {
-            let (path, file) = self.folder.create()?;
-            let mut out = BufWriter::with_capacity(BUFFER, file);
-            write(&mut out)?;
-            out.flush()?;
-            FileLog::new(&path)
-        };
-        let written = write_file();
-        let written = written.map_err(scratch_error(self.folder.place()))?;
+        let (path, file) = self.folder.create().map_err(scratch_error(self.folder.place()))?;
+        let failed = || scratch_error(&path);
+        let mut out = BufWriter::with_capacity(BUFFER, file);
+        write(&mut |line| out.write_all(line).and_then(|()| out.write_all(b"\n")).map_err(failed()))?;
+        out.flush().map_err(failed())?;
+        let written = FileLog::new(&path).map_err(failed())?;
         self.spilled += written.length();
         Ok(written)
     }
@@ -244,30 +240,20 @@ impl<'c> Sorter<'c> {
     fn consolidate(&mut self, log: &RunLog, mut files: Vec<FileLog>) -> Result<Vec<FileLog>, MergeError> {
         while files.len() > FAN_IN {
             let rest = files.split_off(FAN_IN);
-            let place = self.folder.place().to_owned();
-            let mut cursors = files
-                .iter()
-                .filter_map(|file| RunCursor::open(file, self.catalog, log, &place).transpose())
-                .collect::<Result<Vec<_>, _>>()?;
-            let mut failed = None;
-            let merged = self.spill(|out| {
-                let merged = kway::merge(&mut cursors, |cursor| {
-                    let line = cursor.reader.line();
-                    out.write_all(line).and_then(|()| out.write_all(b"\n")).map_err(scratch_error(&place))
-                });
-                failed = merged.err();
-                Ok(())
-            })?;
-            if let Some(error) = failed {
-                return Err(error);
-            }
+            let merged = self.merge_files(log, &files)?;
             for file in &files {
-                fs::remove_file(file.path()).map_err(scratch_error(&place))?;
+                fs::remove_file(file.path()).map_err(scratch_error(file.path()))?;
             }
             files = rest;
             files.push(merged);
         }
         Ok(files)
+    }
+
+    fn merge_files(&mut self, log: &RunLog, files: &[FileLog]) -> Result<FileLog, MergeError> {
+        let opened = files.iter().filter_map(|file| RunCursor::open(file, self.catalog, log).transpose());
+        let mut cursors = opened.collect::<Result<Vec<_>, _>>()?;
+        self.spill(|put| kway::merge(&mut cursors, |cursor| put(cursor.reader.line())))
     }
 }
 
@@ -276,19 +262,14 @@ struct RunCursor<'a> {
     reader: LogReader<'a, Lines<Box<dyn io::Read + Send + 'a>>>,
     catalog: &'a Catalog,
     log: &'a RunLog,
-    place: &'a Path,
+    file: &'a FileLog,
 }
 
 impl<'a> RunCursor<'a> {
-    fn open(
-        file: &'a FileLog,
-        catalog: &'a Catalog,
-        log: &'a RunLog,
-        place: &'a Path,
-    ) -> Result<Option<Self>, MergeError> {
-        let lines = Lines::new(file.open_lightly().map_err(scratch_error(place))?, BUFFER / 8);
+    fn open(file: &'a FileLog, catalog: &'a Catalog, log: &'a RunLog) -> Result<Option<Self>, MergeError> {
+        let lines = Lines::new(file.open_lightly().map_err(scratch_error(file.path()))?, BUFFER / 8);
         let reader = LogReader::new(lines, catalog, log.domain(), log.name(), Checks::Sorted);
-        let mut cursor = Self { reader, catalog, log, place };
+        let mut cursor = Self { reader, catalog, log, file };
         Ok(cursor.advance()?.then_some(cursor))
     }
 }
@@ -303,7 +284,7 @@ impl Ordered for RunCursor<'_> {
     fn advance(&mut self) -> Result<bool, MergeError> {
         match self.reader.advance() {
             Ok(next) => Ok(next == Next::Entry),
-            Err(ReadError::Io(error)) => Err(scratch_error(self.place)(error)),
+            Err(ReadError::Io(error)) => Err(scratch_error(self.file.path())(error)),
             Err(ReadError::Line(error)) => Err(error.into()),
         }
     }

@@ -68,7 +68,7 @@ pub(super) fn survey(
                     found.gaps += 1;
                     found.lost = found.lost.saturating_add(reader.entry().lost);
                 }
-                if found.events % STRIDE == 0 {
+                if found.events.is_multiple_of(STRIDE) {
                     progress.advance(reader.offset() - shown);
                     shown = reader.offset();
                 }

@@ -122,7 +122,8 @@ impl<'a> Seconds<'a> {
             Self::Wide(domain) => {
                 let ratio = domain.edge(cycle).expect("a cycle up to the horizon has a time").to_ratio();
                 let mut text = String::new();
-                write!(text, "{}\t{}\t", ratio.numer(), ratio.denom()).expect("strings take what they are given");
+                write!(text, "{}\t{}\t", ratio.numer(), ratio.denom())
+                    .expect("strings take what they are given");
                 out.extend_from_slice(text.as_bytes());
             }
         }

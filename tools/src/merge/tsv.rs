@@ -40,9 +40,13 @@ impl<'c, W: Write> Tsv<'c, W> {
             block.extend_from_slice(row.stamp);
             block.extend_from_slice(self.catalog.units()[row.entry.unit as usize].name.as_bytes());
             block.push(b'\t');
-            block.extend_from_slice(&row.line[..fields.cycle_end]);
-            block.push(b'\t');
-            block.extend_from_slice(&row.line[fields.event..]);
+            if fields.padded {
+                push_unpadded(row.line, block);
+            } else {
+                block.extend_from_slice(&row.line[..fields.cycle_end]);
+                block.push(b'\t');
+                block.extend_from_slice(&row.line[fields.event..]);
+            }
         } else {
             block.extend_from_slice(row.line);
         }
@@ -57,5 +61,19 @@ impl<'c, W: Write> Tsv<'c, W> {
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.out.write_all(&self.block)?;
         self.out.flush()
+    }
+}
+
+/// The columns of a log line but the unit's, numbers without leading zeros.
+#[cold]
+fn push_unpadded(line: &[u8], block: &mut Vec<u8>) {
+    let columns = line.split(|byte| *byte == b'\t').enumerate().filter(|(at, _)| *at != 1);
+    for (place, (at, column)) in columns.enumerate() {
+        if place > 0 {
+            block.push(b'\t');
+        }
+        let zeros = column.iter().take_while(|byte| **byte == b'0').count();
+        let is_name = at == 2;
+        block.extend_from_slice(if is_name { column } else { &column[zeros.min(column.len() - 1)..] });
     }
 }

@@ -1,0 +1,139 @@
+//! How a command ends, and what a library's error means for the exit code.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clockweave::merge::MergeError;
+use clockweave::output::{Output, OutputError, is_dash};
+use clockweave::recover::RecoverError;
+use clockweave::run::RunError;
+
+/// How a command ended that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing to report.
+    Fine,
+    /// Something was found or lost.
+    Findings,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Fine => Self::SUCCESS,
+            Outcome::Findings => Self::from(1),
+        }
+    }
+}
+
+/// Exit code of a usage or input error.
+const INPUT: u8 = 2;
+/// Exit code of an error of the environment.
+const ENVIRONMENT: u8 = 3;
+
+/// How a command ended that did not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Whoever read stdout went away; that ends quietly.
+    ClosedPipe,
+    /// An error.
+    Error {
+        /// Exit code.
+        code: u8,
+        /// What to tell.
+        message: String,
+    },
+}
+
+impl Failure {
+    /// A usage or input error.
+    pub(crate) fn input(error: impl ToString) -> Self {
+        Self::Error { code: INPUT, message: error.to_string() }
+    }
+
+    /// An error of the environment.
+    pub(crate) fn environment(error: impl ToString) -> Self {
+        Self::Error { code: ENVIRONMENT, message: error.to_string() }
+    }
+
+    /// An error of reading or creating something, which either does not exist or cannot be had.
+    fn access(error: &dyn Error, source: &io::Error) -> Self {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound};
+        match source.kind() {
+            NotFound | NotADirectory | IsADirectory | InvalidInput | InvalidFilename => Self::input(error),
+            _ => Self::environment(error),
+        }
+    }
+
+    /// An error of writing to `output`.
+    pub(crate) fn writing(error: &dyn Error, source: &io::Error, output: &Path) -> Self {
+        if source.kind() == io::ErrorKind::BrokenPipe && is_dash(output) {
+            return Self::ClosedPipe;
+        }
+        let path = if is_dash(output) { "stdout".to_owned() } else { output.display().to_string() };
+        Self::environment(format!("{path}: {error}: {source}"))
+    }
+
+    pub(crate) fn of_merge(error: MergeError, output: &Path) -> Self {
+        match &error {
+            MergeError::Write(source) => Self::writing(&error, source, output),
+            MergeError::Read { source, .. } => Self::access(&error, source),
+            MergeError::Scratch { .. } => {
+                Self::environment(format!("{error}; --temp-dir FOLDER names another place"))
+            }
+            _ => Self::input(error),
+        }
+    }
+
+    pub(crate) fn of_recover(error: RecoverError, input: &Path, output: &Path) -> Self {
+        match &error {
+            RecoverError::Write(source) => Self::writing(&error, source, output),
+            RecoverError::Read { source, .. } => Self::access(&error, source).about(input),
+            _ => Self::input(error).about(input),
+        }
+    }
+
+    /// An error of opening `path` for reading.
+    pub(crate) fn opening(path: &Path, error: &io::Error) -> Self {
+        Self::access(error, error).about(path)
+    }
+
+    fn about(self, path: &Path) -> Self {
+        let name = if is_dash(path) { "stdin".to_owned() } else { path.display().to_string() };
+        match self {
+            Self::Error { code, message } => Self::Error { code, message: format!("{name}: {message}") },
+            Self::ClosedPipe => self,
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match &error {
+            RunError::Io { source, .. } => Self::access(&error, source),
+            _ => Self::input(error),
+        }
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        match &error {
+            OutputError::Io { source, path }
+                if source.kind() == io::ErrorKind::BrokenPipe && is_dash(path) =>
+            {
+                Self::ClosedPipe
+            }
+            OutputError::Io { source, .. } => Self::access(&error, source),
+            _ => Self::input(error),
+        }
+    }
+}
+
+/// Commits `output`; what was found before does not change by it.
+pub(crate) fn commit(output: Output, outcome: Outcome) -> Result<Outcome, Failure> {
+    output.commit()?;
+    Ok(outcome)
+}

@@ -1,0 +1,136 @@
+//! `clockweave recover`.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clockweave::output::{Output, is_dash};
+use clockweave::progress::Progress;
+use clockweave::recover::{self, RecoverReport};
+use serde::Serialize;
+
+use super::console::{Console, counted};
+use super::failure::{Failure, Outcome, commit};
+
+const NOTES: &str = "\
+A packet is kept if it is complete and well formed; a compressed wrapper if its
+checksum holds and all packets in it are. The first packet that is not ends the
+prefix. The report names the cut, what was dropped, the last timestamp kept, and
+slices left open.
+
+Exit code 0: nothing was lost; 1: something was; 2: not one complete packet is
+there, and nothing was written.
+
+Examples:
+  clockweave recover killed.pftrace -o good.pftrace
+  ssh lab cat run.pftrace | clockweave recover - -o run.pftrace";
+
+/// Cut a damaged trace down to its longest valid prefix, byte for byte
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct RecoverArgs {
+    /// Trace, `-` for stdin
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// Where the prefix goes, `-` for stdout
+    #[arg(long, short, value_name = "OUT")]
+    output: PathBuf,
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+    /// Report as JSON on stdout; needs an output file
+    #[arg(long)]
+    json: bool,
+}
+
+/// The report of `recover --json`.
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    report: &'static str,
+    version: u32,
+    input: String,
+    output: String,
+    complete: bool,
+    /// The cut in words.
+    reason: Option<String>,
+    #[serde(flatten)]
+    recovered: &'a RecoverReport,
+}
+
+fn open(path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+    if is_dash(path) {
+        return Ok((Box::new(io::stdin().lock()), 0));
+    }
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    if found.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok((Box::new(file), found.len()))
+}
+
+pub(crate) fn run(args: &RecoverArgs, console: &Console) -> Result<Outcome, Failure> {
+    if args.json && is_dash(&args.output) {
+        return Err(Failure::input("--json writes its report to stdout, so the trace needs --output FILE"));
+    }
+    let (input, length) = open(&args.input).map_err(|error| Failure::opening(&args.input, &error))?;
+    let mut output = Output::create(&args.output, args.force, &[&args.input])?;
+    let mut progress = console.progress();
+    progress.stage("recovering", length);
+    let recovered = recover::recover(input, &mut output, &mut progress);
+    drop(progress);
+    let recovered = recovered.map_err(|error| Failure::of_recover(error, &args.input, &args.output))?;
+    let outcome = if recovered.cut.is_none() { Outcome::Fine } else { Outcome::Findings };
+    let outcome = commit(output, outcome)?;
+    if args.json {
+        let report = JsonReport {
+            report: "recover",
+            version: 1,
+            input: args.input.display().to_string(),
+            output: args.output.display().to_string(),
+            complete: recovered.cut.is_none(),
+            reason: recovered.cut.as_ref().map(ToString::to_string),
+            recovered: &recovered,
+        };
+        console.print_json(&report)?;
+    }
+    tell(&recovered, console);
+    Ok(outcome)
+}
+
+fn tell(recovered: &RecoverReport, console: &Console) {
+    let inner = match recovered.kept_wrappers {
+        0 => String::new(),
+        wrappers => format!(
+            ", of which {} hold {}",
+            counted(wrappers, "wrapper"),
+            counted(recovered.kept_inner_packets, "packet")
+        ),
+    };
+    let last = match recovered.last_timestamp_ns {
+        Some(ns) => format!(", the last at {ns} ns"),
+        None => String::new(),
+    };
+    console.note(format_args!(
+        "kept {}: {}{inner}{last}",
+        counted(recovered.kept_bytes, "byte"),
+        counted(recovered.kept_packets, "packet")
+    ));
+    let Some(cut) = &recovered.cut else {
+        console.note("the trace is whole: nothing was lost");
+        return;
+    };
+    console.warn(format_args!("cut {cut}"));
+    console.warn(format_args!(
+        "dropped {}; packets that can be told apart in them: {}",
+        counted(recovered.dropped_bytes, "byte"),
+        recovered.dropped_packets
+    ));
+    for (id, sequence) in recovered.sequences.iter().filter(|(_, sequence)| sequence.dropped_packets > 0) {
+        console.warn(format_args!("sequence {id} lost {}", counted(sequence.dropped_packets, "packet")));
+    }
+    for open in &recovered.open_slices {
+        console.warn(format_args!("{:?}: {} left open", open.on, counted(open.count, "slice")));
+    }
+}

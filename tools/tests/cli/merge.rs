@@ -1,0 +1,132 @@
+//! `clockweave merge`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use crate::command::{names, run};
+use crate::fixture;
+
+fn merge(dir: &Path, more: &[&str]) -> crate::command::Ran {
+    run([OsStr::new("merge"), dir.as_os_str()].into_iter().chain(more.iter().map(OsStr::new)))
+}
+
+#[test]
+fn two_clocks_become_one_log_in_exact_order() {
+    let place = tempfile::tempdir().unwrap();
+    fixture::run(place.path());
+    let ran = merge(place.path(), &[]).expect(0, &["merged 6 events of run `hand` from 2 logs"]);
+    assert_eq!(ran.text(), fixture::MERGED);
+}
+
+#[test]
+fn the_report_is_one_documented_object() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    fixture::run(&dir);
+    let out = place.path().join("merged.tsv");
+    let ran = merge(&dir, &["--json", "-o", out.to_str().unwrap()]).expect(0, &[]);
+    let report = ran.json();
+    assert_eq!(report["report"], "merge");
+    assert_eq!(report["version"], 1);
+    assert_eq!((&report["run_id"], &report["events"], &report["complete"]), (&"hand".into(), &6.into(), &true.into()));
+    assert_eq!(report["logs"][1]["domain"], "lts");
+    assert_eq!(report["logs"][1]["ordered"], true);
+    assert_eq!(report["logs"][1]["torn"], serde_json::Value::Null);
+    assert_eq!(fs::read_to_string(&out).unwrap(), fixture::MERGED);
+    merge(&dir, &["--json"]).expect(2, &["--output FILE"]);
+}
+
+#[test]
+fn a_killed_run_loses_its_torn_line_and_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    fixture::run(place.path());
+    let log = place.path().join("text-domain-sm.log");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, &text[..text.len() - 1]).unwrap();
+    let ran = merge(place.path(), &["--quiet"]).expect(1, &["text-domain-sm.log:5: the last line has no line feed"]);
+    let kept: Vec<&str> = fixture::MERGED.lines().take(6).collect();
+    assert_eq!(ran.text().lines().collect::<Vec<_>>(), kept);
+}
+
+#[test]
+fn a_bad_line_stops_everything_unless_told_otherwise() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    fixture::run(&dir);
+    let log = dir.join("text-domain-lts.log");
+    let text = fs::read_to_string(&log).unwrap().replace("1\t2\tuser\t1", "1\t2\tusr\t1");
+    fs::write(&log, text).unwrap();
+    let words = ["text-domain-lts.log:4: event `usr` is not in the manifest's `events`; did you mean `user`?"];
+    let out = place.path().join("out.tsv");
+    for mode in ["halt", "collect"] {
+        let ran = merge(&dir, &["--on-error", mode]).expect(2, &words);
+        assert!(ran.stdout.is_empty());
+        merge(&dir, &["--on-error", mode, "-o", out.to_str().unwrap()]).expect(2, &words);
+        assert_eq!(names(place.path()), ["run"]);
+    }
+    let ran = merge(&dir, &["--on-error", "skip"]).expect(1, &words).text().to_owned();
+    let kept: Vec<&str> = fixture::MERGED.lines().filter(|line| !line.contains("\t6\t1")).collect();
+    assert_eq!(ran.lines().collect::<Vec<_>>(), kept);
+    let ran = merge(&dir, &["--on-error", "skip", "--json", "-o", out.to_str().unwrap()]).expect(1, &words);
+    let report = ran.json();
+    assert_eq!((&report["skipped_lines"], &report["complete"]), (&1.into(), &false.into()));
+    assert_eq!(report["skipped"][0]["line"], 4);
+}
+
+#[test]
+fn logs_out_of_order_are_sorted_also_outside_memory() {
+    let place = tempfile::tempdir().unwrap();
+    let (ordered, shuffled) = (place.path().join("ordered"), place.path().join("shuffled"));
+    fixture::long_run(&ordered, 60_000, true);
+    fixture::long_run(&shuffled, 60_000, false);
+    let scratch = place.path().join("scratch");
+    fs::create_dir(&scratch).unwrap();
+    let expected = merge(&ordered, &[]).expect(0, &["from 2 logs\n"]);
+    assert_eq!(expected.text().lines().count(), 120_001);
+    let args = ["--memory", "1MiB", "--temp-dir", scratch.to_str().unwrap()];
+    let sorted = merge(&shuffled, &args).expect(0, &["2 logs had to be sorted", "outside memory"]);
+    // The two differ in which of an edge's two events is of phase 0, not in the order of phases.
+    let column = |text: &str, at: usize| -> Vec<String> {
+        text.lines().skip(1).map(|line| line.split('\t').nth(at).unwrap().to_owned()).collect()
+    };
+    for at in [0, 1, 2, 3, 7] {
+        assert_eq!(column(sorted.text(), at), column(expected.text(), at));
+    }
+    assert_eq!(names(&scratch), Vec::<String>::new());
+    merge(&shuffled, &["--memory", "1MiB", "--temp-dir", "/nowhere/at/all"]).expect(3, &["--temp-dir"]);
+}
+
+#[test]
+fn a_directory_that_is_no_run_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    merge(place.path(), &[]).expect(2, &["found no clock-manifest.json"]);
+    merge(&place.path().join("nowhere"), &[]).expect(2, &["nowhere"]);
+    let file = place.path().join("file");
+    fs::write(&file, "").unwrap();
+    merge(&file, &[]).expect(2, &["expected a run directory"]);
+
+    let dir = place.path().join("run");
+    fixture::run(&dir);
+    fs::write(dir.join("text-domain-old.log"), "").unwrap();
+    merge(&dir, &[]).expect(2, &["text-domain-old.log", "no domain"]);
+    fs::rename(dir.join("text-domain-old.log"), dir.join("text-domain-lts.log")).unwrap();
+    merge(&dir, &[]).expect(1, &["text-domain-lts.log: the file is empty"]);
+    fs::remove_file(dir.join("text-domain-lts.log")).unwrap();
+    merge(&dir, &[]).expect(2, &["text-domain-lts.log", "recorded without text"]);
+
+    let manifest = dir.join("clock-manifest.json");
+    fs::write(&manifest, fixture::MANIFEST.replace("\"version\":1", "\"version\":7")).unwrap();
+    merge(&dir, &[]).expect(2, &["clock-manifest.json", "version 7"]);
+    fs::write(&manifest, "{").unwrap();
+    merge(&dir, &[]).expect(2, &["clock-manifest.json"]);
+}
+
+#[test]
+fn odd_sizes_and_formats_are_usage_errors() {
+    let place = tempfile::tempdir().unwrap();
+    fixture::run(place.path());
+    merge(place.path(), &["--memory", "1kB"]).expect(2, &["at least 1MiB"]);
+    merge(place.path(), &["--memory", "lots"]).expect(2, &["256MiB"]);
+    merge(place.path(), &["--format", "xml"]).expect(2, &["tsv"]);
+}
