@@ -145,7 +145,12 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.sink {
-            Sink::Stdout(stdout) => stdout.write(bytes),
+            Sink::Stdout(stdout) => {
+                // Blocks come whole; what is written is to be read at once.
+                let written = stdout.write(bytes)?;
+                stdout.flush()?;
+                Ok(written)
+            }
             Sink::Special(file) => file.write(bytes),
             Sink::Regular { file, .. } => file.file().write(bytes),
         }

@@ -9,17 +9,10 @@ use clap::{Args, ValueEnum};
 #[derive(Args)]
 pub(crate) struct GlobalArgs {
     /// No progress, no summary: only data, warnings and errors
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 900)]
     pub(crate) quiet: bool,
     /// When to colour messages; `auto` heeds the terminal and NO_COLOR
-    #[arg(
-        long,
-        global = true,
-        value_name = "WHEN",
-        value_enum,
-        default_value = "auto",
-        hide_possible_values = false
-    )]
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value = "auto", display_order = 901)]
     pub(crate) color: Color,
 }
 

@@ -49,7 +49,9 @@ pub(crate) struct MergeArgs {
     /// Format of the merged log
     #[arg(long, value_name = "FORMAT", default_value = "tsv", value_parser = merge_formats())]
     format: String,
-    /// What to do about a line that is wrong
+    /// What to do about a wrong line: `halt` stops at the first and writes
+    /// nothing, `skip` leaves it out and exits with 1, `collect` lists every
+    /// one and writes nothing
     #[arg(long, value_name = "WHAT", value_enum, default_value = "halt")]
     on_error: OnErrorArg,
     /// Memory to stay within
@@ -65,11 +67,8 @@ pub(crate) struct MergeArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OnErrorArg {
-    /// Stop at the first one; nothing is written
     Halt,
-    /// Leave it out, list it, exit with 1
     Skip,
-    /// List every one; nothing is written
     Collect,
 }
 

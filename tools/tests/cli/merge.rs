@@ -29,7 +29,10 @@ fn the_report_is_one_documented_object() {
     let report = ran.json();
     assert_eq!(report["report"], "merge");
     assert_eq!(report["version"], 1);
-    assert_eq!((&report["run_id"], &report["events"], &report["complete"]), (&"hand".into(), &6.into(), &true.into()));
+    assert_eq!(
+        (&report["run_id"], &report["events"], &report["complete"]),
+        (&"hand".into(), &6.into(), &true.into())
+    );
     assert_eq!(report["logs"][1]["domain"], "lts");
     assert_eq!(report["logs"][1]["ordered"], true);
     assert_eq!(report["logs"][1]["torn"], serde_json::Value::Null);
@@ -44,7 +47,8 @@ fn a_killed_run_loses_its_torn_line_and_says_so() {
     let log = place.path().join("text-domain-sm.log");
     let text = fs::read_to_string(&log).unwrap();
     fs::write(&log, &text[..text.len() - 1]).unwrap();
-    let ran = merge(place.path(), &["--quiet"]).expect(1, &["text-domain-sm.log:5: the last line has no line feed"]);
+    let ran = merge(place.path(), &["--quiet"])
+        .expect(1, &["text-domain-sm.log:5: the last line has no line feed"]);
     let kept: Vec<&str> = fixture::MERGED.lines().take(6).collect();
     assert_eq!(ran.text().lines().collect::<Vec<_>>(), kept);
 }
@@ -57,7 +61,8 @@ fn a_bad_line_stops_everything_unless_told_otherwise() {
     let log = dir.join("text-domain-lts.log");
     let text = fs::read_to_string(&log).unwrap().replace("1\t2\tuser\t1", "1\t2\tusr\t1");
     fs::write(&log, text).unwrap();
-    let words = ["text-domain-lts.log:4: event `usr` is not in the manifest's `events`; did you mean `user`?"];
+    let words =
+        ["text-domain-lts.log:4: event `usr` is not in the manifest's `events`; did you mean `user`?"];
     let out = place.path().join("out.tsv");
     for mode in ["halt", "collect"] {
         let ran = merge(&dir, &["--on-error", mode]).expect(2, &words);

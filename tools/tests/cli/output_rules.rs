@@ -10,7 +10,8 @@ use crate::command::{Ran, clockweave, names, run};
 use crate::fixture::{self, RAW_TRACE};
 
 fn recover(input: impl AsRef<OsStr>, output: impl AsRef<OsStr>, force: bool) -> Ran {
-    let mut args: Vec<OsString> = vec!["recover".into(), input.as_ref().into(), "-o".into(), output.as_ref().into()];
+    let mut args: Vec<OsString> =
+        vec!["recover".into(), input.as_ref().into(), "-o".into(), output.as_ref().into()];
     args.extend(force.then(|| "--force".into()));
     run(args)
 }
@@ -45,7 +46,8 @@ fn no_input_is_ever_the_output_through_links_either() {
     let place = tempfile::tempdir().unwrap();
     let input = place.path().join("in");
     fs::write(&input, RAW_TRACE).unwrap();
-    let (soft, hard, folder) = (place.path().join("soft"), place.path().join("hard"), place.path().join("folder"));
+    let (soft, hard, folder) =
+        (place.path().join("soft"), place.path().join("hard"), place.path().join("folder"));
     std::os::unix::fs::symlink(&input, &soft).unwrap();
     fs::hard_link(&input, &hard).unwrap();
     std::os::unix::fs::symlink(place.path(), &folder).unwrap();
@@ -55,8 +57,9 @@ fn no_input_is_ever_the_output_through_links_either() {
         assert_eq!(fs::read(&input).unwrap(), RAW_TRACE);
     }
     // Redirected: stdin is the output, or stdout the input.
-    let ran = clockweave().args(["recover", "-", "--force", "-o"]).arg(&hard).stdin(File::open(&input).unwrap());
-    Ran::from(ran.output().unwrap()).expect(2, &["same file as the input"]);
+    let stdin = File::open(&input).unwrap();
+    let ran = clockweave().args(["recover", "-", "--force", "-o"]).arg(&hard).stdin(stdin).output().unwrap();
+    Ran::from(ran).expect(2, &["same file as the input"]);
     let appended = File::options().append(true).open(&input).unwrap();
     let ran = clockweave().arg("recover").arg(&input).args(["-o", "-"]).stdout(appended).output().unwrap();
     Ran::from(ran).expect(2, &["same file as the input"]);
@@ -67,7 +70,13 @@ fn no_input_is_ever_the_output_through_links_either() {
     for file in ["clock-manifest.json", "text-domain-sm.log"] {
         let linked = place.path().join(format!("linked-{file}"));
         fs::hard_link(dir.join(file), &linked).unwrap();
-        let args = [OsStr::new("merge"), dir.as_os_str(), OsStr::new("--force"), OsStr::new("-o"), linked.as_os_str()];
+        let args = [
+            OsStr::new("merge"),
+            dir.as_os_str(),
+            OsStr::new("--force"),
+            OsStr::new("-o"),
+            linked.as_os_str(),
+        ];
         run(args).expect(2, &["same file as the input"]);
     }
 }
@@ -76,7 +85,8 @@ fn no_input_is_ever_the_output_through_links_either() {
 #[test]
 fn links_to_other_files_are_written_through() {
     let place = tempfile::tempdir().unwrap();
-    let (input, target, link) = (place.path().join("in"), place.path().join("target"), place.path().join("link"));
+    let (input, target, link) =
+        (place.path().join("in"), place.path().join("target"), place.path().join("link"));
     fs::write(&input, RAW_TRACE).unwrap();
     std::os::unix::fs::symlink(&target, &link).unwrap();
     recover(&input, &link, true).expect(2, &["link", "points to nothing"]);
@@ -124,7 +134,8 @@ fn paths_may_hold_spaces_and_any_letters() {
 fn names_that_are_no_text_work_too() {
     use std::os::unix::ffi::OsStrExt;
     let place = tempfile::tempdir().unwrap();
-    let (input, out) = (place.path().join(OsStr::from_bytes(b"in\xff")), place.path().join(OsStr::from_bytes(b"out\xff")));
+    let (input, out) =
+        (place.path().join(OsStr::from_bytes(b"in\xff")), place.path().join(OsStr::from_bytes(b"out\xff")));
     fs::write(&input, RAW_TRACE).unwrap();
     recover(&input, &out, false).expect(0, &[]);
     assert_eq!(fs::read(&out).unwrap(), RAW_TRACE);
@@ -193,7 +204,8 @@ fn a_full_disk_is_the_environments_fault_and_leaves_nothing() {
     fixture::long_run(&unordered, 40_000, false);
     fs::create_dir(&scratch).unwrap();
     let memory = ["--memory", "1MiB", "--temp-dir"].map(OsStr::new);
-    let sorting = [&[OsStr::new("merge"), unordered.as_os_str()], &memory[..], &[scratch.as_os_str()]].concat();
+    let sorting =
+        [&[OsStr::new("merge"), unordered.as_os_str()], &memory[..], &[scratch.as_os_str()]].concat();
     limited(&sorting).expect(3, &["scratch", "--temp-dir"]);
     assert_eq!(names(&scratch), Vec::<String>::new());
     assert_eq!(names(place.path()), ["out.tsv", "run", "scratch", "unordered"]);

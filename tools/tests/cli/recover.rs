@@ -56,7 +56,10 @@ fn a_cut_compressed_trace_keeps_its_whole_wrappers() {
         assert_eq!(fs::read(&out).unwrap(), sample[..kept]);
         let report = ran.json();
         assert_eq!((&report["report"], &report["version"]), (&"recover".into(), &1.into()));
-        assert_eq!((&report["kept_bytes"], &report["dropped_bytes"]), (&kept.into(), &(length - kept).into()));
+        assert_eq!(
+            (&report["kept_bytes"], &report["dropped_bytes"]),
+            (&kept.into(), &(length - kept).into())
+        );
         assert_eq!((&report["cut"]["offset"], &report["complete"]), (&kept.into(), &false.into()));
         assert_eq!(report["dropped_packets"], 1);
     }
@@ -83,7 +86,8 @@ fn every_length_of_a_raw_trace_gives_a_prefix_or_nothing() {
 
 #[test]
 fn stdin_and_stdout_are_dashes() {
-    let ran = run_with(["recover", "-", "-o", "-"], &RAW_TRACE[..11]).expect(1, &["kept 8 bytes", "cut at byte 8"]);
+    let ran =
+        run_with(["recover", "-", "-o", "-"], &RAW_TRACE[..11]).expect(1, &["kept 8 bytes", "cut at byte 8"]);
     assert_eq!(ran.stdout, RAW_TRACE[..8]);
     let ran = run_with(["recover", "-", "-o", "-"], b"").expect(2, &["stdin: found no complete packet"]);
     assert!(ran.stdout.is_empty());

@@ -7,7 +7,8 @@ use crate::fixture;
 
 #[test]
 fn messages_are_coloured_on_request_only() {
-    let missing = |color: &[&str]| run([&["merge", "/nowhere/at/all"], color].concat()).expect(2, &["error:"]).stderr;
+    let missing =
+        |color: &[&str]| run([&["merge", "/nowhere/at/all"], color].concat()).expect(2, &["error:"]).stderr;
     assert!(!missing(&[]).contains('\x1b'), "stderr is no terminal");
     assert!(!missing(&["--color", "never"]).contains('\x1b'));
     assert!(missing(&["--color", "always"]).contains('\x1b'));
