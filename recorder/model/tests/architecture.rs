@@ -117,7 +117,9 @@ fn unsafe_stands_in_the_two_named_modules_only() {
         let text = fs::read_to_string(&path).unwrap();
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         let mut found = code.filter(|line| {
-            line.contains(&format!("{word}{{")) || line.contains(&format!("{word}fn")) || line.contains(&allow)
+            line.contains(&format!("{word}{{"))
+                || line.contains(&format!("{word}fn"))
+                || line.contains(&allow)
         });
         assert_eq!(found.next(), None, "{name}");
     }

@@ -26,15 +26,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arbiter;
+mod compute;
 mod forwarder;
+mod memory;
+mod pipeline;
 mod port;
+mod replay;
+mod router;
 mod sink;
 mod source;
 mod traffic;
 mod work;
 
+pub use arbiter::{Arbiter, ArbiterOptions, Policy};
+pub use compute::{Compute, ComputeOptions, Transactions};
 pub use forwarder::{Forwarder, ForwarderOptions};
+pub use memory::{Memory, MemoryOptions};
+pub use pipeline::{Stages, StagesOptions};
 pub use port::{Inlet, Joint, Outlet, Wiring};
+pub use replay::{Replay, TrafficError, TrafficRow, read_traffic};
+pub use router::{Route, Router, RouterOptions};
 pub use sink::{Sink, SinkOptions};
 pub use source::{Source, SourceOptions};
 pub use traffic::{DEFAULT_SEED, Gate, Pattern, splitmix64};

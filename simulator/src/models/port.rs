@@ -52,8 +52,7 @@ impl Wiring {
     /// # Panics
     /// If there is not exactly one.
     pub fn only_inlet(&self, ports: &mut Ports<'_>) -> Inlet {
-        let [inlet] = self.inlets(ports)[..] else { panic!("the model has one receiving port, `in`") };
-        inlet
+        self.optional_inlet(ports).expect("the model has a receiving port, `in`")
     }
 
     /// Declares the one sending port.
@@ -61,8 +60,27 @@ impl Wiring {
     /// # Panics
     /// If there is not exactly one.
     pub fn only_outlet(&self, ports: &mut Ports<'_>) -> Outlet {
-        let [outlet] = self.outlets(ports)[..] else { panic!("the model has one sending port, `out`") };
-        outlet
+        self.optional_outlet(ports).expect("the model has a sending port, `out`")
+    }
+
+    /// Declares the receiving port, if there is one.
+    ///
+    /// # Panics
+    /// If there are several.
+    pub fn optional_inlet(&self, ports: &mut Ports<'_>) -> Option<Inlet> {
+        let inlets = self.inlets(ports);
+        assert!(inlets.len() <= 1, "the model has one receiving port, `in`");
+        inlets.first().copied()
+    }
+
+    /// Declares the sending port, if there is one.
+    ///
+    /// # Panics
+    /// If there are several.
+    pub fn optional_outlet(&self, ports: &mut Ports<'_>) -> Option<Outlet> {
+        let outlets = self.outlets(ports);
+        assert!(outlets.len() <= 1, "the model has one sending port, `out`");
+        outlets.first().copied()
     }
 }
 

@@ -20,7 +20,7 @@ pub struct SinkOptions {
 
 /// On an active edge it takes what has arrived at each of its ports (`in`, `in0`, …) and then
 /// requests the next packet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sink {
     inlets: Vec<Inlet>,
     options: SinkOptions,

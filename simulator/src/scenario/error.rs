@@ -5,6 +5,7 @@ use std::fmt;
 use clockweave_model::{DomainError, QuantityError};
 
 use crate::graph::TopologyError;
+use crate::models::TrafficError;
 
 /// Where in a scenario something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ pub enum Fault {
     Topology(#[from] TopologyError),
     /// A traffic file that cannot be read.
     #[error("traffic file {0}")]
-    Traffic(String),
+    Traffic(TrafficError),
 }
 
 /// A suggestion, and what would have been understood.
@@ -148,13 +149,21 @@ impl Fault {
         Self::UnknownName {
             what: what.into(),
             name: cut(name),
-            suggestion: closest(name, known.iter().copied()).map(str::to_owned),
-            expected: known.into_iter().take(LISTED).map(str::to_owned).collect(),
+            suggestion: closest(name, known.iter().copied()).map(cut),
+            expected: known.into_iter().take(LISTED).map(cut).collect(),
         }
     }
 }
 
-/// Text as errors quote it.
+/// Text as errors quote it: not too long, and without control characters.
 pub(super) fn cut(text: &str) -> String {
-    text.chars().take(64).collect()
+    let mut shown = String::new();
+    for c in text.chars().take(64) {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }

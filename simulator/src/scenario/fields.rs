@@ -5,7 +5,9 @@ use std::ops::RangeInclusive;
 use clockweave_model::QuantityError;
 
 use super::error::{Fault, closest, cut};
-use super::tree::{At, Located, Node, Table, Value};
+use super::tree::{At, Entry, Located, Node, Table, Value};
+
+pub(super) const TIME: &str = "a time, as in \"137ps\", \"1.5ns\" or \"1/2000000000 s\"";
 
 /// A table whose keys are all known.
 #[derive(Clone, Copy)]
@@ -112,7 +114,14 @@ impl<'a> Fields<'a> {
     where
         Q: std::str::FromStr<Err = QuantityError>,
     {
-        let Some(text) = self.text(key, expected)? else { return Ok(None) };
+        let text = match self.get(key) {
+            // `0` needs no unit; the quantity itself refuses any other bare number.
+            Some(Node { value: Value::Integer(text, _), .. }) => text,
+            _ => match self.text(key, expected)? {
+                Some(text) => text,
+                None => return Ok(None),
+            },
+        };
         let refused = |error| Located::new(self.at_key(key), Fault::Quantity { what: self.name(key), error });
         text.parse().map(Some).map_err(refused)
     }
@@ -142,4 +151,11 @@ fn numbers(range: &RangeInclusive<u64>) -> String {
         u64::MAX => format!("a whole number from {} on", range.start()),
         end => format!("a whole number from {} to {end}", range.start()),
     }
+}
+
+/// Entries in the order of the text.
+pub(super) fn in_order(table: &Table) -> Vec<(&str, &Entry)> {
+    let mut entries: Vec<_> = table.iter().map(|(key, entry)| (key.as_str(), entry)).collect();
+    entries.sort_by_key(|(_, entry)| entry.key_at);
+    entries
 }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clockweave_model::check_printable;
+
 use super::error::{Fault, cut};
-use super::fields::Fields;
+use super::fields::{Fields, in_order};
 use super::model::{Model, closest_port};
-use super::plan::{UnitPlan, in_order};
+use super::parts::UnitPlan;
 use super::tree::{At, Located, Node, Table, Value};
 use crate::circuit::AsyncFifo;
 use crate::graph::{Connection, Fifo, TopologyError, canonical_order};
@@ -73,18 +75,28 @@ pub(super) fn read_fifos(fields: &Fields<'_>) -> Result<Vec<FifoPlan>, Located> 
         let owner = format!("FIFO {id}");
         let table = Fields::table(&entry.node, &owner)?;
         let fields = Fields::new(table, entry.key_at, &owner, &["name", "depth", "stages", "from", "to"])?;
-        let depth = fields.integer("depth", 0..=u64::from(u32::MAX))?.unwrap_or(16) as u32;
-        let stages = fields.integer("stages", 0..=u64::from(u32::MAX))?.unwrap_or(2) as u32;
-        AsyncFifo::check(depth, 2).map_err(|_| fields.bad("depth", "a power of two from 2 to 1073741824"))?;
-        AsyncFifo::check(2, stages).map_err(|_| fields.bad("stages", "a whole number from 2 to 64"))?;
+        let (depth, stages) = read_circuit(&fields)?;
         let mut fifo = Fifo::new(id).depth(depth).stages(stages);
-        if let Some(name) = fields.text("name", "a name of 1 to 128 printable ASCII characters")? {
+        let expected = "a name of 1 to 128 printable ASCII characters";
+        if let Some(name) = fields.text("name", expected)? {
+            if !check_printable(name, 128) {
+                return Err(fields.bad("name", expected));
+            }
             fifo = fifo.name(name);
         }
         let (from, to) = (read_end(&fields, "from")?, read_end(&fields, "to")?);
         fifos.push(FifoPlan { fifo, from, to, at: entry.key_at });
     }
     Ok(fifos)
+}
+
+/// Depth and stages of a FIFO.
+pub(super) fn read_circuit(fields: &Fields<'_>) -> Result<(u32, u32), Located> {
+    let depth = fields.integer("depth", 0..=u64::from(u32::MAX))?.unwrap_or(16) as u32;
+    let stages = fields.integer("stages", 0..=u64::from(u32::MAX))?.unwrap_or(2) as u32;
+    AsyncFifo::check(depth, 2).map_err(|_| fields.bad("depth", "a power of two from 2 to 1073741824"))?;
+    AsyncFifo::check(2, stages).map_err(|_| fields.bad("stages", "a whole number from 2 to 64"))?;
+    Ok((depth, stages))
 }
 
 pub(super) fn read_links(fields: &Fields<'_>) -> Result<Vec<LinkPlan>, Located> {
@@ -98,7 +110,8 @@ pub(super) fn read_links(fields: &Fields<'_>) -> Result<Vec<LinkPlan>, Located> 
         let table = Fields::table(node, &owner)?;
         let fields = Fields::new(table, node.at, &owner, &["from", "to", "delay", "capacity"])?;
         let delay = fields.integer("delay", 0..=u64::MAX)?.unwrap_or(1);
-        let mut connection = Connection::delayed(delay);
+        // Room that is freed on an edge counts from the next one, so this lets a send pass on every edge.
+        let mut connection = Connection::delayed(delay).capacity(delay.saturating_add(1).min(1 << 32));
         if let Some(capacity) = fields.integer("capacity", 1..=1 << 32)? {
             connection = connection.capacity(capacity);
         }
@@ -118,31 +131,34 @@ pub(super) fn ports_by_unit<'a>(
 ) -> Result<BTreeMap<&'a str, Ports<'a>>, Located> {
     let fifos = fifos.iter().map(|fifo| (&fifo.from, &fifo.to, Joint::Fifo));
     let links = links.iter().map(|link| (&link.from, &link.to, Joint::Connection));
+    let pairs = fifos.chain(links);
+    let mut ends: Vec<_> =
+        pairs.flat_map(|(from, to, joint)| [(from, true, joint), (to, false, joint)]).collect();
+    // What was written first is right, so that a contradiction is reported at the later place.
+    ends.sort_by_key(|(end, _, _)| end.at);
     let mut ports: BTreeMap<&str, Ports<'_>> = BTreeMap::new();
-    for (from, to, joint) in fifos.chain(links) {
-        for (end, sends) in [(from, true), (to, false)] {
-            let (unit, port) = end.split();
-            if !units.contains_key(unit) {
-                let known = units.keys().map(String::as_str);
-                return Err(Located::new(end.at, Fault::unknown_name("unit", unit, known)));
-            }
-            let joined = Joined { joint, sends, at: end.at };
-            let taken = ports.entry(unit).or_default().insert(port, joined);
-            let hint = match taken.map(|taken| taken.joint) {
-                None => continue,
-                Some(Joint::Connection) if joint == Joint::Connection => continue,
-                Some(Joint::Fifo) if joint == Joint::Fifo => "a FIFO end belongs to one FIFO",
-                Some(_) => "a port is joined by FIFOs or by connections, not by both",
-            };
-            let port = end.path.clone();
-            return Err(Located::new(end.at, TopologyError::AlreadyJoined { port, hint }));
+    for (end, sends, joint) in ends {
+        let (unit, port) = end.split();
+        if !units.contains_key(unit) {
+            let known = units.keys().map(String::as_str);
+            return Err(Located::new(end.at, Fault::unknown_name("unit", unit, known)));
         }
+        let joined = Joined { joint, sends, at: end.at };
+        let taken = ports.entry(unit).or_default().insert(port, joined);
+        let hint = match taken.map(|taken| taken.joint) {
+            None => continue,
+            Some(Joint::Connection) if joint == Joint::Connection => continue,
+            Some(Joint::Fifo) if joint == Joint::Fifo => "a FIFO end belongs to one FIFO",
+            Some(_) => "a port is joined by FIFOs or by connections, not by both",
+        };
+        let port = cut(&end.path);
+        return Err(Located::new(end.at, TopologyError::AlreadyJoined { port, hint }));
     }
     Ok(ports)
 }
 
-/// Checks that a unit's joined ports are ports of its model, and all that it needs.
-pub(super) fn check_ports(unit: &str, model: &Model, ports: &Ports<'_>, at: At) -> Result<(), Located> {
+/// Checks that a unit's joined ports are ports of its model.
+pub(super) fn check_ports(unit: &str, model: &Model, ports: &Ports<'_>) -> Result<(), Located> {
     for (port, joined) in ports {
         if !model.has_port(port, joined.sends) {
             let direction = if joined.sends { "sending" } else { "receiving" };
@@ -155,6 +171,11 @@ pub(super) fn check_ports(unit: &str, model: &Model, ports: &Ports<'_>, at: At) 
             return Err(Located::new(joined.at, fault));
         }
     }
+    Ok(())
+}
+
+/// Checks that every port that a unit's model needs is joined.
+pub(super) fn check_needs(unit: &str, model: &Model, ports: &Ports<'_>, at: At) -> Result<(), Located> {
     match model.missing_port(ports.keys().copied()) {
         None => Ok(()),
         Some(port) => {

@@ -45,9 +45,23 @@
 //! | `domains.NAME` | `id`, `frequency` or `period`, `phase` (default 0) |
 //! | `units.NAME` | `model`, `domain`, and the model's parameters; see [`models`] |
 //! | `fifos.ID` | `from`, `to` (as `unit.port`), `depth` (default 16), `stages` (default 2), `name` |
-//! | `connections` | a list of `from`, `to`, `delay` in edges (default 1), `capacity` in messages (default `max(1, delay)`) |
+//! | `connections` | a list of `from`, `to`, `delay` in edges (default 1), `capacity` in messages (default `delay + 1`) |
+//! | `generate` | instead of all these, a simulation of many units by a few numbers; see below |
 //! | `record` | `text`, `perfetto` (default true), `compress`, `args`, `checkpoint_interval`, `open_records` |
 //! | `run` | the limit: `batches`, `time` or `cycles`; `stop_margin`, `drain` and `segment` in batches |
+//!
+//! `generate` has a `shape` and its numbers, all with defaults:
+//!
+//! | shape | units | numbers |
+//! | --- | --- | --- |
+//! | `pairs` | `pairP.producer` in domain `2P mod D`, `pairP.consumer` in domain `2P + 1 mod D` | `pairs`, `lanes`: FIFOs of a pair, `skew`: pair 0 works so many times as much |
+//! | `fanin` | `producerP` in domain `P mod D`, `consumer` in domain 0 | `producers`, `lanes` |
+//! | `ring` | `nodeN` in domain `N mod D` | `nodes`, `tokens`: packets that each starts with |
+//!
+//! and `domains` (D), `clocks`, `work` (steps per tick), `activity` (traffic on local cycles divisible by
+//! it), `depth`, `stages`. Domain `i` is named `clk` and its number, has id `i + 1` and a frequency by
+//! `clocks`: `staggered` 250 MHz · 2^(i mod 4) with phase 37 ps · i, `coincident` the same with phase 0,
+//! `coprime` (914 + 37 i) MHz with phase 0.
 //!
 //! A port is what it is joined by: the same model works over a FIFO and over a connection.
 //! `drain = N` lets the FIFOs drain after the run, in at most `N` batches. `segment = N` cuts the run
@@ -58,12 +72,16 @@ mod error;
 mod fields;
 mod joins;
 mod model;
+mod parts;
 mod plan;
 mod run;
+mod settings;
+mod shape;
 mod tree;
 
 pub use builtin::{Builtin, builtin, builtins, closest_builtin};
 pub use error::{Fault, Place, ScenarioError};
 pub use model::{Model, Parameter, PortCount, models};
-pub use plan::{Limit, RecordSettings, Scenario};
+pub use plan::Scenario;
 pub use run::{Progress, RunSummary};
+pub use settings::{Limit, RecordSettings};

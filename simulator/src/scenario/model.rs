@@ -1,13 +1,17 @@
 //! The models that scenario files name: their ports and parameters.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use super::error::{Fault, closest};
 use super::fields::Fields;
 use super::tree::{At, Located};
 use crate::Simulation;
 use crate::graph::TopologyError;
 use crate::models::{
-    DEFAULT_SEED, Forwarder, ForwarderOptions, Gate, Pattern, Sink, SinkOptions, Source, SourceOptions,
-    Wiring,
+    Arbiter, ArbiterOptions, Compute, ComputeOptions, DEFAULT_SEED, Forwarder, ForwarderOptions, Gate,
+    Memory, MemoryOptions, Pattern, Policy, Replay, Route, Router, RouterOptions, Sink, SinkOptions, Source,
+    SourceOptions, Stages, StagesOptions, TrafficRow, Transactions, Wiring, read_traffic,
 };
 
 /// A parameter of a model.
@@ -42,19 +46,33 @@ pub struct Model {
     pub outputs: Option<PortCount>,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    read: fn(&Fields<'_>) -> Result<Settings, Located>,
+    read: fn(&Reading<'_>) -> Result<Settings, Located>,
+}
+
+/// Where a model's parameters are read.
+pub(super) struct Reading<'a> {
+    pub(super) fields: Fields<'a>,
+    /// Where files are looked for.
+    pub(super) dir: &'a Path,
 }
 
 /// A model with its parameters.
 #[derive(Clone, Debug)]
 pub(super) enum Settings {
-    Source(SourceOptions),
-    Sink(SinkOptions),
+    Arbiter(ArbiterOptions),
+    Compute(ComputeOptions),
     Forwarder(ForwarderOptions),
+    Memory(MemoryOptions),
+    Replay(Arc<[TrafficRow]>),
+    Router(RouterOptions),
+    Sink(SinkOptions),
+    Source(SourceOptions),
+    Stages(StagesOptions),
 }
 
 const ONE: Option<PortCount> = Some(PortCount { least: 1, many: false });
 const SOME: Option<PortCount> = Some(PortCount { least: 1, many: true });
+const AT_MOST_ONE: Option<PortCount> = Some(PortCount { least: 0, many: false });
 
 macro_rules! parameters {
     ($($key:literal: $meaning:literal),* $(,)?) => {
@@ -65,17 +83,122 @@ macro_rules! parameters {
 /// Every model, by name.
 const MODELS: &[Model] = &[
     Model {
+        name: "arbiter",
+        summary: "merges the packets of several inputs, at most one on an edge",
+        inputs: SOME,
+        outputs: ONE,
+        parameters: parameters! {
+            "policy": "\"round-robin\" (default) or \"priority\", which prefers the lowest number",
+            "every": "acts on local cycles divisible by this; default 1",
+        },
+        read: |Reading { fields, .. }| {
+            let policy = match fields.word("policy", &["round-robin", "priority"])? {
+                Some("priority") => Policy::Priority,
+                _ => Policy::RoundRobin,
+            };
+            Ok(Settings::Arbiter(ArbiterOptions { gate: every(fields)?, policy }))
+        },
+    },
+    Model {
+        name: "compute",
+        summary: "works on every tick and on one packet at a time; both ports may be left out",
+        inputs: AT_MOST_ONE,
+        outputs: AT_MOST_ONE,
+        parameters: parameters! {
+            "cycles": "edges that a packet takes; default 1",
+            "work": "steps of busy work per tick; default 0",
+            "every": "takes and sends on local cycles divisible by this; default 1",
+            "tokens": "packets of its own that it sends first; default 0",
+            "transactions": "\"keep\" (default) a packet's id, or a \"new\" one: needed where packets go round",
+        },
+        read: |Reading { fields, .. }| {
+            let transactions = match fields.word("transactions", &["keep", "new"])? {
+                Some("new") => Transactions::New,
+                _ => Transactions::Keep,
+            };
+            Ok(Settings::Compute(ComputeOptions {
+                gate: every(fields)?,
+                cycles: fields.integer("cycles", 1..=u64::MAX)?.unwrap_or(1),
+                work: work(fields)?,
+                tokens: fields.integer("tokens", 0..=u64::MAX)?.unwrap_or(0),
+                transactions,
+            }))
+        },
+    },
+    Model {
         name: "forwarder",
-        summary: "passes packets from `in` to `out`, holding at most one",
+        summary: "passes packets on, holding at most one",
         inputs: ONE,
         outputs: ONE,
         parameters: parameters! {
             "every": "acts on local cycles divisible by this; default 1",
             "work": "steps of busy work per tick; default 0",
         },
-        read: |fields| {
-            let gate = Gate { every: every(fields)?, ..Gate::default() };
-            Ok(Settings::Forwarder(ForwarderOptions { gate, work: work(fields)? }))
+        read: |Reading { fields, .. }| {
+            Ok(Settings::Forwarder(ForwarderOptions { gate: every(fields)?, work: work(fields)? }))
+        },
+    },
+    Model {
+        name: "memory",
+        summary: "answers each request after a latency, in order; `out` may be left out",
+        inputs: ONE,
+        outputs: AT_MOST_ONE,
+        parameters: parameters! {
+            "latency": "edges from a request to its answer; default 20",
+            "outstanding": "requests worked on at a time; default 8",
+        },
+        read: |Reading { fields, .. }| {
+            let default = MemoryOptions::default();
+            let latency = fields.integer("latency", 1..=u64::MAX)?.unwrap_or(default.latency);
+            let outstanding = fields.integer("outstanding", 1..=u64::MAX)?.unwrap_or(default.outstanding);
+            Ok(Settings::Memory(MemoryOptions { latency, outstanding }))
+        },
+    },
+    Model {
+        name: "pipeline",
+        summary: "passes packets through a chain of registers",
+        inputs: ONE,
+        outputs: ONE,
+        parameters: parameters! {
+            "stages": "registers, each of which takes one edge; default 4",
+        },
+        read: |Reading { fields, .. }| {
+            let default = StagesOptions::default().stages;
+            let stages = fields.integer("stages", 1..=65536)?.map_or(default, |stages| stages as u32);
+            Ok(Settings::Stages(StagesOptions { stages }))
+        },
+    },
+    Model {
+        name: "replay",
+        summary: "sends traffic read from a CSV file with the columns cycle and payload",
+        inputs: None,
+        outputs: ONE,
+        parameters: parameters! {
+            "file": "the file, relative to the scenario's; the heading is `cycle,payload`",
+        },
+        read: |Reading { fields, dir }| {
+            let file = fields.need_text("file", "the path of a CSV file")?;
+            let rows = read_traffic(&dir.join(file));
+            let rows = rows.map_err(|error| Located::new(fields.at_key("file"), Fault::Traffic(error)))?;
+            Ok(Settings::Replay(rows.into()))
+        },
+    },
+    Model {
+        name: "router",
+        summary: "sends each packet to one of several outputs",
+        inputs: ONE,
+        outputs: SOME,
+        parameters: parameters! {
+            "by": "\"round-robin\" (default), or modulo the number of outputs \"payload\" or \"transaction\"",
+            "every": "acts on local cycles divisible by this; default 1",
+        },
+        read: |Reading { fields, .. }| {
+            let by = match fields.word("by", &["round-robin", "payload", "transaction"])? {
+                Some("payload") => Route::Payload,
+                Some("transaction") => Route::Transaction,
+                _ => Route::RoundRobin,
+            };
+            Ok(Settings::Router(RouterOptions { gate: every(fields)?, by }))
         },
     },
     Model {
@@ -94,7 +217,7 @@ const MODELS: &[Model] = &[
             "work": "steps of busy work per tick; default 0",
             "sleep": "whether to sleep while there is nothing to take; default false",
         },
-        read: |fields| {
+        read: |Reading { fields, .. }| {
             let gate = gate(fields, Pattern::SINK_BURST, Pattern::sink_random)?;
             let stop_after = fields.integer("stop_after", 1..=u64::MAX)?;
             let (work, sleep) = (work(fields)?, sleep(fields)?);
@@ -117,7 +240,7 @@ const MODELS: &[Model] = &[
             "work": "steps of busy work per tick; default 0",
             "sleep": "whether to sleep while there is nothing to send; default false",
         },
-        read: |fields| {
+        read: |Reading { fields, .. }| {
             let gate = gate(fields, Pattern::SOURCE_BURST, Pattern::source_random)?;
             let packets = fields.integer("packets", 0..=u64::MAX)?;
             let (work, sleep) = (work(fields)?, sleep(fields)?);
@@ -139,8 +262,8 @@ impl Model {
         })
     }
 
-    pub(super) fn read(&self, fields: &Fields<'_>) -> Result<Settings, Located> {
-        (self.read)(fields)
+    pub(super) fn read(&self, reading: &Reading<'_>) -> Result<Settings, Located> {
+        (self.read)(reading)
     }
 
     /// Whether the model can have this port.
@@ -203,15 +326,22 @@ impl Settings {
         wiring: &Wiring,
     ) -> Result<(), TopologyError> {
         match self {
-            Self::Source(options) => sim.add_unit(domain, name, |p| Source::new(p, wiring, *options)),
-            Self::Sink(options) => sim.add_unit(domain, name, |p| Sink::new(p, wiring, *options)),
+            Self::Arbiter(options) => sim.add_unit(domain, name, |p| Arbiter::new(p, wiring, *options)),
+            Self::Compute(options) => sim.add_unit(domain, name, |p| Compute::new(p, wiring, *options)),
             Self::Forwarder(options) => sim.add_unit(domain, name, |p| Forwarder::new(p, wiring, *options)),
+            Self::Memory(options) => sim.add_unit(domain, name, |p| Memory::new(p, wiring, *options)),
+            Self::Replay(rows) => sim.add_unit(domain, name, |p| Replay::new(p, wiring, Arc::clone(rows))),
+            Self::Router(options) => sim.add_unit(domain, name, |p| Router::new(p, wiring, *options)),
+            Self::Sink(options) => sim.add_unit(domain, name, |p| Sink::new(p, wiring, *options)),
+            Self::Source(options) => sim.add_unit(domain, name, |p| Source::new(p, wiring, *options)),
+            Self::Stages(options) => sim.add_unit(domain, name, |p| Stages::new(p, wiring, *options)),
         }
     }
 }
 
-fn every(fields: &Fields<'_>) -> Result<u64, Located> {
-    Ok(fields.integer("every", 1..=u64::MAX)?.unwrap_or(1))
+/// The gate of a model without a pattern.
+fn every(fields: &Fields<'_>) -> Result<Gate, Located> {
+    Ok(Gate { every: fields.integer("every", 1..=u64::MAX)?.unwrap_or(1), ..Gate::default() })
 }
 
 fn work(fields: &Fields<'_>) -> Result<u64, Located> {
@@ -239,7 +369,7 @@ fn gate(fields: &Fields<'_>, burst: Pattern, random: fn(u64) -> Pattern) -> Resu
         Some("random") => random(seed),
         _ => Pattern::Continuous,
     };
-    Ok(Gate { pattern, every: every(fields)? })
+    Ok(Gate { pattern, ..every(fields)? })
 }
 
 /// A known port like `port`.

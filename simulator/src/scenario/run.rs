@@ -3,7 +3,8 @@
 use clockweave_model::ExactTime;
 
 use super::error::ScenarioError;
-use super::plan::{Limit, Scenario};
+use super::plan::Scenario;
+use super::settings::Limit;
 use super::tree::{At, Located};
 use crate::graph::TopologyError;
 use crate::observe::RecordingOptions;
@@ -66,26 +67,26 @@ impl Scenario {
         };
         let at = |at: At| move |error: TopologyError| Located::new(at, error);
         let start = super::tree::Sources::START;
-        if let Some(frequency) = self.default_frequency {
+        if let Some(frequency) = self.graph.default_frequency {
             sim.set_default_frequency(frequency).map_err(at(start))?;
         }
-        let domains: Vec<_> = self.domains.iter().collect();
+        let domains: Vec<_> = self.graph.domains.iter().collect();
         for index in order(domains.len()) {
             sim.add_domain(domains[index].clone()).map_err(at(start))?;
         }
-        for index in order(self.units.len()) {
-            let unit = &self.units[index];
+        for index in order(self.graph.units.len()) {
+            let unit = &self.graph.units[index];
             unit.settings.add(&mut sim, &unit.domain, &unit.name, &unit.wiring).map_err(at(unit.at))?;
         }
-        for index in order(self.fifos.len()) {
-            let plan = &self.fifos[index];
+        for index in order(self.graph.fifos.len()) {
+            let plan = &self.graph.fifos[index];
             sim.add_fifo(plan.fifo.clone(), &plan.from.path, &plan.to.path).map_err(at(plan.at))?;
         }
-        for index in order(self.links.len()) {
-            let plan = &self.links[index];
+        for index in order(self.graph.links.len()) {
+            let plan = &self.graph.links[index];
             sim.connect(plan.connection, &plan.from.path, &plan.to.path).map_err(at(plan.at))?;
         }
-        sim.set_stop_margin(self.stop_margin);
+        sim.set_stop_margin(self.run.stop_margin);
         if let Some(options) = recording {
             sim.record(options).map_err(at(start))?;
         }
@@ -108,7 +109,7 @@ impl Scenario {
         let status = self.run_to_limit(sim, &mut progress)?;
         let termination = sim.termination().cloned();
         let external = |termination: &Termination| termination.reason == TerminationReason::External;
-        let drained = match self.drain {
+        let drained = match self.run.drain {
             Some(most) if status != RunStatus::Settling && !termination.as_ref().is_some_and(external) => {
                 drain(sim, most)?
             }
@@ -129,12 +130,12 @@ impl Scenario {
         sim: &mut Simulation,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<RunStatus, RunError> {
-        let total = match &self.limit {
+        let total = match &self.run.limit {
             Limit::Batches(batches) => *batches,
             Limit::Time(time) => time.floor_ns().unsigned_abs(),
             Limit::Cycles { cycles, .. } => *cycles,
         };
-        let step = match self.segment {
+        let step = match self.run.segment {
             Some(batches) => batches,
             // Nanoseconds and edges of one domain come about as often as batches.
             None => REPORT_BATCHES.max(total / REPORTS),
@@ -154,7 +155,7 @@ impl Scenario {
     }
 
     fn advance(&self, sim: &mut Simulation, from: u64, to: u64, last: bool) -> Result<RunReport, RunError> {
-        match &self.limit {
+        match &self.run.limit {
             Limit::Batches(_) => sim.run_batches(to - from),
             Limit::Cycles { domain, .. } => sim.run_domain_cycles(domain, to - from),
             Limit::Time(time) if last => sim.run_until_time(*time),
@@ -176,6 +177,72 @@ fn drain(sim: &mut Simulation, most: u64) -> Result<Option<bool>, RunError> {
                 if sim.termination().is_some_and(|t| t.reason != TerminationReason::External) => {}
             RunStatus::Stopped => return Ok(None),
             _ => return Ok(Some(false)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::models::splitmix64;
+    use crate::scenario::{builtin, builtins};
+
+    /// Runs a built-in scenario, created in an order that `seed` decides, and gives what it wrote.
+    fn files(name: &str, dir: &Path, seed: u64) -> BTreeMap<String, String> {
+        // Long enough for full FIFOs and many blocks; three-clocks stops by itself.
+        let scenario = Scenario::with_overrides(&builtin(name).unwrap(), name, ["run.batches=3000"]).unwrap();
+        let options = scenario.record().options(dir, scenario.run_id());
+        let mut state = seed;
+        let mut shuffle = |order: &mut [usize]| {
+            for last in (1..order.len()).rev().filter(|_| seed > 0) {
+                state = splitmix64(state);
+                order.swap(last, (state % (last as u64 + 1)) as usize);
+            }
+        };
+        let mut sim = scenario.assemble(Some(options), &mut shuffle).unwrap();
+        scenario.run(&mut sim, |_| {}).unwrap();
+        assert!(sim.finish().unwrap().unwrap().events > 0 || ["single", "calendar"].contains(&name));
+        let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let read = |path: std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let bytes = fs::read(&path).unwrap();
+            let text = match name.as_str() {
+                "clock-stats.json" => without_host_figures(&String::from_utf8(bytes).unwrap()),
+                _ => format!("{bytes:?}"),
+            };
+            (name, text)
+        };
+        entries.map(read).collect()
+    }
+
+    fn without_host_figures(stats: &str) -> String {
+        let host = ["_stall", "allocated_staging_bytes", "first_output_ns", "peak_rss_bytes"];
+        let kept = stats.lines().filter(|line| !host.iter().any(|figure| line.contains(figure)));
+        kept.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn every_builtin_writes_the_same_bytes_whatever_the_order_of_creation() {
+        let root = tempfile::tempdir().unwrap();
+        for builtin in builtins() {
+            let run =
+                |seed: u64| files(builtin.name, &root.path().join(format!("{}-{seed}", builtin.name)), seed);
+            let expected = run(0);
+            assert!(expected.len() >= 4, "{}: {:?}", builtin.name, expected.keys());
+            for seed in [0, 1, 2] {
+                fs::remove_dir_all(root.path().join(format!("{}-{seed}", builtin.name))).ok();
+                let found = run(seed);
+                assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+                for (file, text) in &expected {
+                    let lines = found[file].lines().zip(text.lines());
+                    let differ = lines.clone().find(|(found, expected)| found != expected);
+                    assert!(found[file] == *text, "{}, {file}, seed {seed}: {differ:?}", builtin.name);
+                }
+            }
         }
     }
 }

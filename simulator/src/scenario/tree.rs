@@ -6,6 +6,7 @@
 //! * A tree is at most [`DEEPEST`] tables deep.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -98,6 +99,11 @@ impl Sources {
     /// The start of the file, for what is missing.
     pub(super) const START: At = At { source: 0, offset: 0 };
 
+    /// The folder of the file.
+    pub(super) fn dir(&self) -> &Path {
+        self.0[0].file.as_deref().and_then(|file| Path::new(file).parent()).unwrap_or(Path::new(""))
+    }
+
     pub(super) fn locate(&self, located: Located) -> ScenarioError {
         let Located { at, fault } = located;
         let source = &self.0[at.source as usize];
@@ -147,10 +153,10 @@ impl Tree {
             table(&format!("{}={quoted}", &text[..equals]), source)
         })?;
         if let Some(Entry { node: Node { value: Value::Table(limits), .. }, .. }) = over.get("run")
-            && super::plan::LIMITS.iter().any(|key| limits.contains_key(*key))
+            && super::settings::LIMITS.iter().any(|key| limits.contains_key(*key))
             && let Some(Entry { node: Node { value: Value::Table(run), .. }, .. }) = self.root.get_mut("run")
         {
-            run.retain(|key, _| !super::plan::LIMITS.contains(&key.as_str()));
+            run.retain(|key, _| !super::settings::LIMITS.contains(&key.as_str()));
         }
         merge_tables(&mut self.root, over)
     }
