@@ -3,6 +3,7 @@ pub mod logs;
 pub mod merge;
 pub mod output;
 pub mod progress;
+pub mod record;
 pub mod recover;
 pub mod run;
 pub mod scratch;

@@ -7,8 +7,12 @@ use std::process::ExitCode;
 
 use clockweave::merge::MergeError;
 use clockweave::output::{Output, OutputError, is_dash};
+use clockweave::record::RecordError;
 use clockweave::recover::RecoverError;
 use clockweave::run::RunError;
+use clockweave_simulator::{RecordError as Recording, RunError as SimulationError};
+
+use super::interrupt::INTERRUPTED;
 
 /// How a command ended that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub(crate) enum Outcome {
     Fine,
     /// Something was found or lost.
     Findings,
+    /// A signal ended it in good order.
+    Interrupted,
 }
 
 impl From<Outcome> for ExitCode {
@@ -24,6 +30,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Fine => Self::SUCCESS,
             Outcome::Findings => Self::from(1),
+            Outcome::Interrupted => Self::from(INTERRUPTED),
         }
     }
 }
@@ -113,6 +120,21 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match &error {
             RunError::Io { source, .. } => Self::access(&error, source),
+            _ => Self::input(error),
+        }
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        match &error {
+            RecordError::Read { source, .. } => Self::access(&error, source),
+            RecordError::Run(SimulationError::Recording(Recording::Io { source, .. })) => {
+                Self::access(&error, source)
+            }
+            RecordError::Run(SimulationError::Recording(Recording::DirectoryNotEmpty { .. })) => {
+                Self::input(format_args!("{error} (--force)"))
+            }
             _ => Self::input(error),
         }
     }

@@ -8,6 +8,7 @@ mod console;
 mod failure;
 mod interrupt;
 mod merge;
+mod record;
 mod recover;
 
 use std::process::ExitCode;
@@ -36,6 +37,8 @@ permission); 130 interrupted. `-` is stdin or stdout where a file is expected.";
 
 #[derive(Subcommand)]
 enum Command {
+    Record(record::RecordArgs),
+    Scenarios(record::ScenariosArgs),
     Merge(merge::MergeArgs),
     Recover(recover::RecoverArgs),
 }
@@ -55,6 +58,8 @@ pub(crate) fn run() -> ExitCode {
     };
     let console = Console::new(cli.global.quiet);
     let done = interrupt::install().and_then(|()| match cli.command {
+        Command::Record(args) => record::run(&args, &console),
+        Command::Scenarios(args) => record::scenarios(&args, &console),
         Command::Merge(args) => merge::run(&args, &console),
         Command::Recover(args) => recover::run(&args, &console),
     });

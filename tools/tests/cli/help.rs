@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::command::run;
 
-const COMMANDS: [&str; 3] = ["", "merge", "recover"];
+const COMMANDS: [&str; 5] = ["", "record", "scenarios", "merge", "recover"];
 
 #[test]
 fn help_reads_well_on_eighty_columns() {
