@@ -6,5 +6,6 @@ mod help;
 mod interruption;
 mod merge;
 mod output_rules;
+mod recorded_runs;
 mod recover;
 mod words;
