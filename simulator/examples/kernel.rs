@@ -126,7 +126,7 @@ fn check(sim: &Simulation) {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let ticks_per_batch = |name: &str| if name == "single" { 2 } else { 1 };
-    let mut workloads = vec![
+    let mut workloads = [
         ("fifo", "ns/batch", 4_000_000u64, fifo()?),
         ("calendar", "ns/tick", 4_000_000, calendar()?),
         ("single", "ns/tick", 4_000_000, single()?),

@@ -87,11 +87,11 @@ impl Unit for Sink {
                         cx.request_stop(StopReason::Completed, &format!("{} packets taken", self.received))?;
                     }
                 }
-                idle &= !inlet.request(cx);
+                inlet.request(cx);
             }
         }
         if self.options.sleep {
-            // With every edge active, only an arrival can make the next one differ from this one.
+            // With every edge active nothing changes until a packet arrives, which wakes the unit.
             let open = self.options.gate.is_open();
             if !open || idle {
                 cx.sleep_until(if open { u64::MAX } else { self.options.gate.next(cycle) });

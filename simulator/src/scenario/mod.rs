@@ -63,6 +63,23 @@
 //! `clocks`: `staggered` 250 MHz · 2^(i mod 4) with phase 37 ps · i, `coincident` the same with phase 0,
 //! `coprime` (914 + 37 i) MHz with phase 0.
 //!
+//! # Models
+//!
+//! | model | ports | parameters |
+//! | --- | --- | --- |
+//! | `source` | `out`, `out0`, … | `pattern`, `burst_period`, `burst_from`, `burst_to`, `seed`, `every`, `packets`, `work`, `sleep` |
+//! | `sink` | `in`, `in0`, … | `pattern`, `burst_period`, `burst_from`, `burst_to`, `seed`, `every`, `stop_after`, `work`, `sleep` |
+//! | `forwarder` | `in`, `out` | `every`, `work` |
+//! | `router` | `in`, `out0`, … | `by`, `every` |
+//! | `arbiter` | `in0`, …, `out` | `policy`, `every` |
+//! | `pipeline` | `in`, `out` | `stages` |
+//! | `memory` | `in`, `out` if wanted | `latency`, `outstanding` |
+//! | `compute` | `in` and `out` if wanted | `cycles`, `work`, `every`, `tokens`, `transactions` |
+//! | `replay` | `out` | `file` |
+//!
+//! [`models`] gives each parameter's meaning and default; what a model does is documented in
+//! [`crate::models`].
+//!
 //! A port is what it is joined by: the same model works over a FIFO and over a connection.
 //! `drain = N` lets the FIFOs drain after the run, in at most `N` batches. `segment = N` cuts the run
 //! into calls of `N` of what its limit counts, which changes nothing in the result.

@@ -1,7 +1,9 @@
 //! The built-in scenarios do what their descriptions say.
 
 use clockweave_simulator::models::{Forwarder, Sink, Source};
-use clockweave_simulator::scenario::{Limit, RunSummary, Scenario, builtin, builtins};
+use clockweave_simulator::scenario::{
+    Limit, RunSummary, Scenario, builtin, builtins, closest_builtin, models,
+};
 use clockweave_simulator::{RunStatus, Simulation, StopReason, TerminationReason};
 
 fn scenario(name: &str) -> Scenario {
@@ -83,4 +85,34 @@ fn a_slower_reader_makes_the_source_wait() {
     // After the first packet has arrived the reader takes one on every edge.
     let received = state.unit::<Sink>("consumer").unwrap().received();
     assert!(read - received < 10, "{read} edges, {received} received");
+}
+
+#[test]
+fn names_that_describe_pairs_are_canonical() {
+    for name in ["p4-d2-w4000-s1", "p0-d0-w0-s0", "p1-d64-w18446744073709551615-s1"] {
+        assert!(builtin(name).unwrap().contains(&format!("run_id = \"{name}\"\n")), "{name}");
+    }
+    for name in
+        ["p4-d2-w4000", "p4-d2-w4000-s1-", "p04-d2-w1-s1", "p+4-d2-w1-s1", "4-d2-w1-s1", "d2-p4-w1-s1"]
+    {
+        assert!(builtin(name).is_none(), "{name}");
+    }
+    assert_eq!(closest_builtin("tree-clocks"), Some("three-clocks"));
+    assert_eq!(closest_builtin("something else"), None);
+}
+
+#[test]
+fn every_model_and_parameter_is_documented() {
+    let docs = include_str!("../../src/scenario/mod.rs");
+    for model in models() {
+        let row = docs.lines().find(|line| line.starts_with(&format!("//! | `{}` |", model.name)));
+        let row = row.unwrap_or_else(|| panic!("no row of {}", model.name));
+        let listed = row.split(" | ").last().unwrap().trim_end_matches(" |");
+        let mut listed: Vec<&str> = listed.split(", ").map(|key| key.trim_matches('`')).collect();
+        let mut known: Vec<&str> = model.parameters.iter().map(|parameter| parameter.key).collect();
+        listed.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(listed, known, "{}", model.name);
+        assert!(model.parameters.iter().all(|parameter| !parameter.meaning.is_empty()));
+    }
 }

@@ -127,6 +127,31 @@ fn a_ring_turns_without_losing_or_multiplying_packets() {
 }
 
 #[test]
+fn no_transaction_passes_a_fifo_of_a_ring_twice() {
+    let scenario = with("feedback", &["run.batches=20000", "record.perfetto=false"]);
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    let mut sim = scenario.build(Some(scenario.record().options(&run, scenario.run_id()))).unwrap();
+    scenario.run(&mut sim, |_| {}).unwrap();
+    sim.finish().unwrap();
+    let mut written = std::collections::BTreeSet::new();
+    for domain in scenario.domains() {
+        let log = std::fs::read_to_string(run.join(format!("text-domain-{}.log", domain.name()))).unwrap();
+        let heading = log.lines().rfind(|line| line.starts_with('#')).unwrap_or_default();
+        let column = |name: &str| heading.trim_start_matches("# ").split('\t').position(|c| c == name);
+        let columns = ["event", "fifo_id", "transaction_id"].map(|name| column(name).unwrap());
+        for line in log.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [event, fifo, transaction] = columns.map(|column| fields[column]);
+            if event == "fifo.write" {
+                assert!(written.insert((fifo.to_owned(), transaction.to_owned())), "{line}");
+            }
+        }
+    }
+    assert!(written.len() > 16 * 20, "{} writes", written.len());
+}
+
+#[test]
 fn a_fan_in_receives_from_every_source() {
     let scenario = with("fanin", &["run.batches=8000"]);
     let mut sim = scenario.build(None).unwrap();
