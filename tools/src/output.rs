@@ -200,3 +200,9 @@ fn refuse_inputs(path: &Path, output: io::Result<Handle>, inputs: &[&Path]) -> R
     }
     Ok(())
 }
+
+/// Whether the folder of `file` is `folder`, links looked through.
+pub(crate) fn folder_holds(folder: &Path, file: &Path) -> bool {
+    let same = same_file::is_same_file(folder, folder_of(file));
+    same.unwrap_or(false)
+}

@@ -1,226 +1,173 @@
-//! Runs a scenario and records it into a run directory.
+//! A scenario run and recorded into a directory.
 //!
-//! The simulator and its recorder do the work; this module finds the scenario, chooses the directory,
-//! passes on progress and the wish to stop, and sees to it that the recording is closed however the
-//! run ended.
+//! Invariants: a directory is taken only if it is new or empty, unless replacing is asked for; what
+//! was recorded is on disk when [`record`] returns, after an error too. Deliberately knows nothing of
+//! scenario text: that is the simulator's.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use clockweave_simulator::scenario::{self, Progress as RunProgress, RunSummary, Scenario, ScenarioError};
-use clockweave_simulator::{Compression, RunError, Simulation, Stats, StopHandle};
+use clockweave_recorder::{Stats, is_run_file};
+use clockweave_simulator::scenario::{RunSummary, Scenario, ScenarioError};
+use clockweave_simulator::{RunError, StopHandle};
 
-/// Most bytes of a scenario file.
-const MAX_SCENARIO: u64 = 64 << 20;
-/// Folder of the run directories that nobody named.
-const OUT: &str = "out";
+use crate::output::folder_holds;
+use crate::progress::Progress;
 
-/// Why a run could not be recorded.
+/// More directories of one name than this are not looked through.
+const MOST_DIRECTORIES: u32 = 1_000_000;
+
+/// Where a recording goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// This directory, which is new or empty, or holds a run to be replaced.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Whether the files of an earlier run are replaced.
+        force: bool,
+    },
+    /// The first free one of `RUN_ID`, `RUN_ID-2`, … below this directory.
+    FirstFree {
+        /// The directory above.
+        below: PathBuf,
+    },
+    /// Nothing is recorded.
+    Nowhere,
+}
+
+/// Why a scenario was not recorded, or not to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RecordError {
-    /// Neither a file nor a built-in scenario.
-    #[error("there is no scenario `{name}`: no file of that name, and no built-in one{}", suggestion(.closest.as_deref()))]
-    NoScenario {
-        /// The name given.
-        name: String,
-        /// The built-in scenario most like it.
-        closest: Option<String>,
-    },
-    /// The scenario's file cannot be read.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// The scenario's file is no text, or too long.
-    #[error("{}: {fault}", path.display())]
-    Text {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        fault: &'static str,
-    },
-    /// The scenario was refused.
+pub enum RecordFailure {
+    /// What does not fit together in the scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The run failed; what was recorded before is kept.
-    #[error("{0}")]
-    Run(#[from] RunError),
-    /// No free name for the run directory.
-    #[error("{OUT}/{run_id} and its successors are all taken; name a directory with -o")]
+    /// The scenario lies where its recording would replace it.
+    #[error("{}: the run directory would replace the scenario itself; move one of them", path.display())]
+    ScenarioInside {
+        /// The scenario.
+        path: PathBuf,
+    },
+    /// No directory could be created.
+    #[error("creating {}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// All names are taken.
+    #[error("{}: {MOST_DIRECTORIES} runs of that name are there; remove some or name a directory", path.display())]
     NoFreeDirectory {
-        /// The run id.
-        run_id: String,
+        /// The first of them.
+        path: PathBuf,
+    },
+    /// The run ended with an error; what it recorded up to there is kept.
+    #[error("{error}")]
+    Run {
+        /// The error.
+        error: Box<RunError>,
+        /// The directory with what was recorded, if there is one.
+        directory: Option<PathBuf>,
     },
 }
 
-fn suggestion(closest: Option<&str>) -> String {
-    closest.map_or_else(
-        || "; `clockweave scenarios` lists those".to_owned(),
-        |name| format!("; did you mean `{name}`?"),
-    )
-}
-
-/// What to record.
-#[derive(Clone, Debug, Default)]
-pub struct RecordOptions {
-    /// `key=value` overrides of the scenario.
-    pub overrides: Vec<String>,
-    /// The run directory; without one the first free of `out/RUN_ID`, `out/RUN_ID-2`, ….
-    pub dir: Option<PathBuf>,
-    /// Replace the files of an earlier run in it.
-    pub force: bool,
-    /// Which outputs to write, if not those of the scenario: text logs and the trace.
-    pub outputs: Option<Outputs>,
-    /// The trace's compression, if not that of the scenario.
-    pub compression: Option<Compression>,
-}
-
-/// Which outputs a run writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outputs {
-    /// Text logs.
-    pub text: bool,
-    /// The Perfetto trace.
-    pub perfetto: bool,
-}
-
-impl Outputs {
-    /// Neither: the run is not recorded.
-    pub const OFF: Self = Self { text: false, perfetto: false };
-}
-
-/// What was recorded.
+/// A run that came to its end.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The run id.
-    pub run_id: String,
-    /// The run directory, if the run was recorded.
-    pub dir: Option<PathBuf>,
-    /// What the run was.
+    /// The run directory, if anything was recorded.
+    pub directory: Option<PathBuf>,
+    /// How the run went.
     pub summary: RunSummary,
-    /// Statistics of the recording.
+    /// What was recorded.
     pub stats: Option<Stats>,
+    /// Host time from the start of the run until everything was written.
+    pub host_time: Duration,
 }
 
-/// Reads the scenario `name`: a file, or a built-in one where there is no such file.
+/// Runs `scenario` and records it at `place`, with `notes` in the manifest. `source` is the scenario's
+/// file, if it has one; `started` gets a handle that stops the run.
 ///
 /// # Errors
-/// Neither, a file that cannot be read or is no text, a scenario that is wrong.
-pub fn read_scenario(name: &str, overrides: &[String]) -> Result<Scenario, RecordError> {
-    let path = Path::new(name);
-    let overrides = overrides.iter().map(String::as_str);
-    if !path.exists() {
-        let Some(text) = scenario::builtin(name) else {
-            let closest = scenario::closest_builtin(name).map(str::to_owned);
-            return Err(RecordError::NoScenario { name: name.chars().take(200).collect(), closest });
-        };
-        return Ok(Scenario::with_overrides(&text, name, overrides)?);
-    }
-    let read = |source| RecordError::Read { path: path.to_owned(), source };
-    let length = fs::metadata(path).map_err(read)?.len();
-    let fault = |fault| RecordError::Text { path: path.to_owned(), fault };
-    if length > MAX_SCENARIO {
-        return Err(fault("a scenario has at most 64 MiB"));
-    }
-    let text = String::from_utf8(fs::read(path).map_err(read)?)
-        .map_err(|_| fault("this is no UTF-8 text; expected a scenario in TOML"))?;
-    Ok(Scenario::with_overrides(&text, name, overrides)?)
-}
-
-/// Runs a scenario to its limit, a stop, or a request through the handle that `started` is given.
-///
-/// # Errors
-/// A directory that cannot be used, a unit or a recording that failed. The recording is closed in any
-/// case, and holds every batch completed before.
+/// The scenario does not fit together, the directory cannot be had, the run or its recording fails.
 pub fn record(
     scenario: &Scenario,
-    options: &RecordOptions,
+    place: &Place,
+    notes: &[(String, String)],
+    source: Option<&Path>,
     started: impl FnOnce(StopHandle),
-    progress: impl FnMut(&RunProgress),
-) -> Result<Recorded, RecordError> {
-    let settings = scenario.record();
-    let outputs = options.outputs.unwrap_or(Outputs { text: settings.text, perfetto: settings.perfetto });
-    let dir = if outputs == Outputs::OFF { None } else { Some(directory(scenario, options)?) };
-    let recording = dir.as_deref().map(|dir| {
-        let mut recording = settings
-            .options(dir, scenario.run_id())
-            .text(outputs.text)
-            .perfetto(outputs.perfetto)
-            .force(options.force);
-        if let Some(compression) = options.compression {
-            recording = recording.compression(compression);
-        }
-        for text in &options.overrides {
-            let (key, value) = text.split_once('=').unwrap_or((text, ""));
-            recording = recording.note(key.trim(), value.trim());
-        }
-        recording
+    progress: &mut dyn Progress,
+) -> Result<Recorded, RecordFailure> {
+    // A scenario that cannot be built leaves no directory behind.
+    scenario.build(None)?;
+    let (directory, created) = take_directory(scenario.run_id(), place, source)?;
+    let options = directory.as_ref().map(|dir| {
+        let force = matches!(place, Place::Directory { force: true, .. });
+        let options = scenario.record().options(dir, scenario.run_id()).force(force);
+        notes.iter().fold(options, |options, (key, value)| options.note(key, value))
     });
-    let mut sim = scenario.build(recording)?;
+    let mut sim = scenario.build(options)?;
     started(sim.stop_handle());
-    let ran = scenario.run(&mut sim, progress);
-    let stats = finish(&mut sim);
-    let summary = ran?;
-    Ok(Recorded { run_id: scenario.run_id().to_owned(), dir, summary, stats: stats? })
+    progress.stage("recording", 0);
+    let (begin, mut done) = (Instant::now(), 0);
+    let ran = scenario.run(&mut sim, |now| {
+        if done == 0 {
+            progress.stage("recording", now.total);
+        }
+        progress.advance(now.done - done);
+        done = now.done;
+    });
+    let finished = sim.finish();
+    let host_time = begin.elapsed();
+    let failed = |error| {
+        if let (Some(dir), true) = (&directory, created) {
+            // Only an empty directory goes.
+            let _ = fs::remove_dir(dir);
+        }
+        RecordFailure::Run { error: Box::new(error), directory: directory.clone().filter(|dir| dir.exists()) }
+    };
+    let summary = ran.map_err(failed)?;
+    let stats = finished.map_err(failed)?;
+    Ok(Recorded { directory, summary, stats, host_time })
 }
 
-fn finish(sim: &mut Simulation) -> Result<Option<Stats>, RunError> {
-    sim.finish()
+/// The directory to record into, and whether it was created for that.
+fn take_directory(
+    run_id: &str,
+    place: &Place,
+    source: Option<&Path>,
+) -> Result<(Option<PathBuf>, bool), RecordFailure> {
+    match place {
+        Place::Nowhere => Ok((None, false)),
+        Place::Directory { path, .. } => {
+            let replaced = |source: &Path| {
+                source.file_name().and_then(|name| name.to_str()).is_some_and(is_run_file)
+                    && folder_holds(path, source)
+            };
+            if let Some(path) = source.filter(|source| replaced(source)) {
+                return Err(RecordFailure::ScenarioInside { path: path.to_owned() });
+            }
+            Ok((Some(path.clone()), !path.exists()))
+        }
+        Place::FirstFree { below } => first_free(below, run_id).map(|dir| (Some(dir), true)),
+    }
 }
 
-fn directory(scenario: &Scenario, options: &RecordOptions) -> Result<PathBuf, RecordError> {
-    if let Some(dir) = &options.dir {
-        return Ok(dir.clone());
+/// Creates the first of `RUN_ID`, `RUN_ID-2`, … that is not there yet.
+fn first_free(below: &Path, run_id: &str) -> Result<PathBuf, RecordFailure> {
+    let failed = |path: &Path, source| RecordFailure::Directory { path: path.to_owned(), source };
+    fs::create_dir_all(below).map_err(|error| failed(below, error))?;
+    for number in 1..=MOST_DIRECTORIES {
+        let name = if number == 1 { run_id.to_owned() } else { format!("{run_id}-{number}") };
+        let path = below.join(name);
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(&path, error)),
+        }
     }
-    let run_id = scenario.run_id();
-    // A run id may hold characters that no folder name should.
-    let safe: String = run_id
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' })
-        .collect();
-    let names = (1u32..10_000).map(|n| if n == 1 { safe.clone() } else { format!("{safe}-{n}") });
-    let mut paths = names.map(|name| Path::new(OUT).join(name));
-    paths
-        .find(|path| !path.exists())
-        .ok_or_else(|| RecordError::NoFreeDirectory { run_id: run_id.to_owned() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_scenario_is_told_apart_from_a_broken_one() {
-        let missing = read_scenario("fifi", &[]).unwrap_err();
-        assert!(missing.to_string().contains("did you mean `fifo`?"), "{missing}");
-        let broken = read_scenario("fifo", &["run.batches=-1".to_owned()]).unwrap_err();
-        assert!(matches!(broken, RecordError::Scenario(_)), "{broken}");
-        assert!(read_scenario("fifo", &[]).is_ok());
-    }
-
-    #[test]
-    fn a_run_without_outputs_has_no_directory() {
-        let scenario = read_scenario("fifo", &["run.batches=100".to_owned()]).unwrap();
-        let options = RecordOptions { outputs: Some(Outputs::OFF), ..RecordOptions::default() };
-        let recorded = record(&scenario, &options, |_| {}, |_| {}).unwrap();
-        assert_eq!((recorded.summary.batches, recorded.dir), (100, None));
-        assert!(recorded.stats.is_none());
-    }
-
-    #[test]
-    fn an_outside_stop_ends_the_run_and_closes_the_recording() {
-        let folder = tempfile::tempdir().unwrap();
-        let dir = folder.path().join("run");
-        let scenario = read_scenario("fifo", &[]).unwrap();
-        let options = RecordOptions { dir: Some(dir.clone()), ..RecordOptions::default() };
-        let recorded = record(&scenario, &options, |stop| stop.request("enough"), |_| {}).unwrap();
-        assert_eq!(recorded.summary.batches, 0);
-        assert_eq!(recorded.summary.termination.unwrap().message, "enough");
-        assert!(dir.join("clock-stats.json").exists());
-    }
+    Err(RecordFailure::NoFreeDirectory { path: below.join(run_id) })
 }

@@ -66,6 +66,11 @@ impl Console {
         })
     }
 
+    /// Writes a report in words to stdout, unless told to be quiet.
+    pub(crate) fn report(&self, text: impl Display) -> Result<(), Failure> {
+        if self.quiet { Ok(()) } else { self.print(text) }
+    }
+
     /// Writes a report as JSON to stdout.
     pub(crate) fn print_json(&self, report: &impl Serialize) -> Result<(), Failure> {
         self.print(format_args!("{}\n", json(report)?))
@@ -116,6 +121,14 @@ impl Bar<'_> {
         (std::mem::take(&mut self.refused), self.unlisted)
     }
 
+    /// Lets `tell` write without the bar in the way.
+    pub(crate) fn aside<T>(&self, tell: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(tell),
+            None => tell(),
+        }
+    }
+
     fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -154,11 +167,7 @@ impl Progress for Bar<'_> {
             self.unlisted += 1;
             return;
         }
-        let console = self.console;
-        match &self.bar {
-            Some(bar) => bar.suspend(|| console.warn(error)),
-            None => console.warn(error),
-        }
+        self.aside(|| self.console.warn(error));
         self.refused.push(RefusedLine {
             file: error.file.clone(),
             line: error.line,

@@ -7,12 +7,11 @@ use std::process::ExitCode;
 
 use clockweave::merge::MergeError;
 use clockweave::output::{Output, OutputError, is_dash};
-use clockweave::record::RecordError;
+use clockweave::record::RecordFailure;
 use clockweave::recover::RecoverError;
 use clockweave::run::RunError;
-use clockweave_simulator::{RecordError as Recording, RunError as SimulationError};
-
-use super::interrupt::INTERRUPTED;
+use clockweave_simulator::{RecordError, RunError as SimulationError};
+use clockweave_validators::engine::EngineError;
 
 /// How a command ended that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,20 +20,27 @@ pub(crate) enum Outcome {
     Fine,
     /// Something was found or lost.
     Findings,
-    /// A signal ended it in good order.
+    /// A signal ended it early, but in order.
     Interrupted,
+    /// Another exit code, already explained.
+    Told(u8),
 }
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Fine => Self::SUCCESS,
-            Outcome::Findings => Self::from(1),
+            Outcome::Findings => Self::from(FINDINGS),
             Outcome::Interrupted => Self::from(INTERRUPTED),
+            Outcome::Told(code) => Self::from(code),
         }
     }
 }
 
+/// Exit code of a command that did its work and found or lost something.
+const FINDINGS: u8 = 1;
+/// Exit code of an interrupted command.
+pub(crate) const INTERRUPTED: u8 = 130;
 /// Exit code of a usage or input error.
 const INPUT: u8 = 2;
 /// Exit code of an error of the environment.
@@ -63,6 +69,11 @@ impl Failure {
     /// An error of the environment.
     pub(crate) fn environment(error: impl ToString) -> Self {
         Self::Error { code: ENVIRONMENT, message: error.to_string() }
+    }
+
+    /// What was asked for happened, and went wrong.
+    fn finding(error: impl ToString) -> Self {
+        Self::Error { code: FINDINGS, message: error.to_string() }
     }
 
     /// An error of reading or creating something, which either does not exist or cannot be had.
@@ -116,25 +127,51 @@ impl Failure {
     }
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
+impl From<RecordFailure> for Failure {
+    fn from(error: RecordFailure) -> Self {
         match &error {
-            RunError::Io { source, .. } => Self::access(&error, source),
+            RecordFailure::Directory { source, .. } => Self::access(&error, source),
+            RecordFailure::Run { error: stopped, directory } => of_run(stopped, directory.as_deref()),
             _ => Self::input(error),
         }
     }
 }
 
-impl From<RecordError> for Failure {
-    fn from(error: RecordError) -> Self {
+fn of_run(error: &SimulationError, directory: Option<&Path>) -> Failure {
+    let kept = match directory {
+        Some(directory) => format!("; what was recorded until then is in {}", directory.display()),
+        None => String::new(),
+    };
+    match error {
+        SimulationError::Recording(refused @ RecordError::DirectoryNotEmpty { .. }) => {
+            Failure::input(format_args!("{refused} (--force)"))
+        }
+        SimulationError::Recording(failed @ RecordError::Io { source, .. }) => {
+            match Failure::access(failed, source) {
+                Failure::Error { code, message } => Failure::Error { code, message: message + &kept },
+                closed @ Failure::ClosedPipe => closed,
+            }
+        }
+        SimulationError::Recording(refused) => Failure::input(refused),
+        SimulationError::Topology(refused) => Failure::input(refused),
+        other => Failure::finding(format_args!("{other}{kept}")),
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
         match &error {
-            RecordError::Read { source, .. } => Self::access(&error, source),
-            RecordError::Run(SimulationError::Recording(Recording::Io { source, .. })) => {
-                Self::access(&error, source)
-            }
-            RecordError::Run(SimulationError::Recording(Recording::DirectoryNotEmpty { .. })) => {
-                Self::input(format_args!("{error} (--force)"))
-            }
+            EngineError::Io { source, .. } => Self::access(&error, source),
+            EngineError::BadArchive { .. } | EngineError::HashMismatch { .. } => Self::input(error),
+            _ => Self::environment(error),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match &error {
+            RunError::Io { source, .. } => Self::access(&error, source),
             _ => Self::input(error),
         }
     }

@@ -1,36 +1,44 @@
 //! Ctrl-C, and being told to end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clockweave::scratch;
-use clockweave_simulator::StopHandle;
 
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
 
-/// Exit code of an interrupted command.
-pub(super) const INTERRUPTED: u8 = 130;
+type Gentle = Box<dyn FnOnce() + Send>;
 
-/// A run that the next signal stops in good order.
-static RUNNING: Mutex<Option<StopHandle>> = Mutex::new(None);
+/// What the first signal does, for a command that ends by itself when asked.
+static GENTLE: Mutex<Option<Gentle>> = Mutex::new(None);
+static HAPPENED: AtomicBool = AtomicBool::new(false);
 
-fn running() -> Option<StopHandle> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
-/// The next signal stops this run, which then ends by itself; one more ends the process.
-pub(crate) fn stop_first(run: StopHandle) {
-    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+fn gentle(next: Option<Gentle>) -> Option<Gentle> {
+    std::mem::replace(&mut *GENTLE.lock().unwrap_or_else(PoisonError::into_inner), next)
 }
 
 /// From now on Ctrl-C, SIGTERM and SIGHUP remove what is unfinished and end the process.
 pub(crate) fn install() -> Result<(), Failure> {
     ctrlc::set_handler(|| {
-        if let Some(run) = running() {
-            run.request("interrupted");
-            return;
+        HAPPENED.store(true, Ordering::SeqCst);
+        match gentle(None) {
+            Some(ask) => ask(),
+            None => {
+                scratch::abandon();
+                std::process::exit(INTERRUPTED.into());
+            }
         }
-        scratch::abandon();
-        std::process::exit(INTERRUPTED.into());
     })
     .map_err(|error| Failure::environment(format!("no handler for Ctrl-C: {error}")))
+}
+
+/// The first signal calls `ask` and leaves the command to end by itself; a second one is as hard as ever.
+pub(crate) fn soften(ask: impl FnOnce() + Send + 'static) {
+    gentle(Some(Box::new(ask)));
+}
+
+/// Signals end the process again. Whether one was caught meanwhile.
+pub(crate) fn harden() -> bool {
+    gentle(None);
+    HAPPENED.load(Ordering::SeqCst)
 }

@@ -5,11 +5,14 @@
 
 mod arguments;
 mod console;
+mod engine;
 mod failure;
 mod interrupt;
 mod merge;
 mod record;
 mod recover;
+mod scenarios;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -37,10 +40,12 @@ permission); 130 interrupted. `-` is stdin or stdout where a file is expected.";
 
 #[derive(Subcommand)]
 enum Command {
-    Record(record::RecordArgs),
-    Scenarios(record::ScenariosArgs),
+    Record(Box<record::RecordArgs>),
+    Scenarios(scenarios::ScenariosArgs),
     Merge(merge::MergeArgs),
     Recover(recover::RecoverArgs),
+    Validate(validate::ValidateArgs),
+    Engine(engine::EngineArgs),
 }
 
 /// Runs the command line of this process.
@@ -59,7 +64,9 @@ pub(crate) fn run() -> ExitCode {
     let console = Console::new(cli.global.quiet);
     let done = interrupt::install().and_then(|()| match cli.command {
         Command::Record(args) => record::run(&args, &console),
-        Command::Scenarios(args) => record::scenarios(&args, &console),
+        Command::Scenarios(args) => scenarios::run(&args, &console),
+        Command::Validate(args) => validate::run(&args, &console),
+        Command::Engine(args) => engine::run(&args, &console),
         Command::Merge(args) => merge::run(&args, &console),
         Command::Recover(args) => recover::run(&args, &console),
     });

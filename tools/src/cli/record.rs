@@ -1,94 +1,182 @@
-//! `clockweave record` and `clockweave scenarios`.
+//! `clockweave record`.
 
-use std::path::PathBuf;
-use std::time::Instant;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-use clap::{ArgGroup, Args, ValueEnum};
-use clockweave::progress::Progress;
-use clockweave::record::{self, Outputs, RecordOptions, Recorded};
-use clockweave_simulator::scenario;
-use clockweave_simulator::{Compression, RunStatus, TerminationReason};
+use clap::{Args, ValueEnum};
+use clockweave::record::{self, Place, Recorded};
+use clockweave_recorder::{ExactSeconds, Stats};
+use clockweave_simulator::{RunStatus, StopReason, Termination, TerminationReason};
 use serde::Serialize;
 
 use super::console::{Console, counted, grouped};
 use super::failure::{Failure, Outcome};
 use super::interrupt;
+use super::scenarios::Source;
+
+/// Where runs go by themselves.
+const RUNS: &str = "out";
 
 const NOTES: &str = "\
-SCENARIO is a TOML file or the name of a built-in scenario; `clockweave
-scenarios` lists those, and `clockweave scenarios --print NAME` shows one to
-start from.
+Without --output the run goes to the first free of out/RUN_ID, out/RUN_ID-2, …
+A built-in's name goes before a file of that name; ./NAME is always the file.
 
-The run directory holds clock-manifest.json, a text log per clock domain,
-timeline.pftrace for the Perfetto UI, and clock-stats.json.
+--set takes any key of the scenario, as in --set units.producer.pattern=burst or
+--set record.checkpoint_interval=1000. A run limit replaces the scenario's own.
 
-Ctrl-C ends the run after the current batch; what was recorded is complete up
-to there, and the exit code is 130.
+Ctrl-C ends the run at the next batch and closes the recording, which is then
+whole; a second one ends the process.
+
+Exit code 1: a unit failed or stopped the run with an error; what was recorded
+until then is kept.
 
 Examples:
-  clockweave record fifo -o out/fifo
-  clockweave record fifo --batches 1000000 --trace perfetto
-  clockweave record my.toml --set units.producer.pattern=burst";
+  clockweave record fifo
+  clockweave record fifo --batches 1000000 --compress none -o out/long
+  clockweave record mine.toml --set units.producer.pattern=random --time 10us";
 
-/// Run a scenario and record it into a run directory
+/// Run a simulation and record it
 #[derive(Args)]
 #[command(after_help = NOTES)]
-#[command(group(ArgGroup::new("limit").args(["batches", "time", "cycles"])))]
 pub(crate) struct RecordArgs {
-    /// A scenario file, or the name of a built-in scenario
-    scenario: String,
-    /// Run directory, new or empty [default: the first free of out/RUN_ID,
-    /// out/RUN_ID-2, …]
+    /// Scenario: a built-in's name, a TOML file, or `-` for stdin
+    #[arg(value_name = "SCENARIO|BUILTIN")]
+    scenario: PathBuf,
+    /// Run directory, new or empty [default: the first free below out/]
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Replace the files of an earlier run in the directory
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     force: bool,
-    /// Override a value of the scenario, as in units.producer.pattern=burst
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    overrides: Vec<String>,
-    /// Run so many batches instead of up to the scenario's limit
-    #[arg(long, value_name = "N")]
+    /// Override a value of the scenario; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Run so many batches
+    #[arg(long, value_name = "N", group = "limit")]
     batches: Option<u64>,
     /// Run every batch before this time, as in 10us
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "T", group = "limit")]
     time: Option<String>,
-    /// Run so many edges of a domain
-    #[arg(long, value_name = "DOMAIN=N")]
-    cycles: Option<String>,
-    /// Batches to go on after a unit asks for a stop
+    /// Run so many edges of a domain, as in sm=1000
+    #[arg(long, value_name = "DOMAIN=N", group = "limit", value_parser = domain_cycles)]
+    cycles: Option<(String, u64)>,
+    /// Batches to go on after a unit's request to stop
     #[arg(long, value_name = "N")]
     stop_margin: Option<u64>,
-    /// What to write: text, perfetto, both with a comma between, or off
-    /// [default: what the scenario says]
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', hide_possible_values = true)]
-    trace: Option<Vec<TraceArg>>,
-    /// Compression of the trace: none or deflate[:LEVEL], LEVEL from 1 to 12
-    /// [default: what the scenario says]
-    #[arg(long, value_name = "HOW", value_parser = compression)]
-    compress: Option<Compression>,
+    /// What to write: text logs, the Perfetto trace, or nothing at all
+    #[arg(long, value_name = "SINK,…", value_enum, value_delimiter = ',')]
+    trace: Vec<Sink>,
+    /// Compression of the trace: `none`, `deflate` or `deflate:LEVEL`, 1 to 12
+    #[arg(long, value_name = "CODEC")]
+    compress: Option<String>,
+    /// How the trace carries arguments: `debug` as described fields, half the
+    /// bytes; `annotations` for readers of raw packets
+    #[arg(long, value_name = "ENCODING")]
+    args: Option<String>,
     /// Report as JSON on stdout
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TraceArg {
+enum Sink {
     Text,
     Perfetto,
     Off,
 }
 
-fn compression(text: &str) -> Result<Compression, String> {
-    let level = match text {
-        "none" => return Ok(Compression::None),
-        "deflate" => "1",
-        _ => text.strip_prefix("deflate:").unwrap_or_default(),
-    };
-    match level.parse() {
-        Ok(level @ 1..=12) => Ok(Compression::Deflate { level }),
-        _ => Err("expected none, deflate or deflate:LEVEL with LEVEL from 1 to 12".to_owned()),
+fn domain_cycles(text: &str) -> Result<(String, u64), String> {
+    let parts = text.rsplit_once('=').and_then(|(name, n)| Some((name.to_owned(), n.parse().ok()?)));
+    parts.ok_or_else(|| "expected a domain and a number of its edges, as in sm=1000".to_owned())
+}
+
+impl RecordArgs {
+    /// The options as overrides of the scenario; those of their own flag come last.
+    fn overrides(&self) -> Result<Vec<String>, Failure> {
+        let mut overrides = self.set.clone();
+        let mut set = |key: &str, value: String| overrides.push(format!("{key}={value}"));
+        if let Some(batches) = self.batches {
+            set("run.batches", batches.to_string());
+        }
+        if let Some(time) = &self.time {
+            set("run.time", quoted(time));
+        }
+        if let Some((domain, cycles)) = &self.cycles {
+            set("run.cycles", format!("{{ {} = {cycles} }}", quoted(domain)));
+        }
+        if let Some(margin) = self.stop_margin {
+            set("run.stop_margin", margin.to_string());
+        }
+        if !self.trace.is_empty() {
+            if self.trace.contains(&Sink::Off) && self.trace.len() > 1 {
+                return Err(Failure::input("--trace off stands alone"));
+            }
+            set("record.text", self.trace.contains(&Sink::Text).to_string());
+            set("record.perfetto", self.trace.contains(&Sink::Perfetto).to_string());
+        }
+        if let Some(codec) = &self.compress {
+            set("record.compress", quoted(codec));
+        }
+        if let Some(encoding) = &self.args {
+            set("record.args", quoted(encoding));
+        }
+        Ok(overrides)
     }
+
+    fn place(&self, writes: bool) -> Result<Place, Failure> {
+        match &self.output {
+            Some(_) if !writes => Err(Failure::input("--output is for a recording, and nothing is recorded")),
+            Some(path) => Ok(Place::Directory { path: path.clone(), force: self.force }),
+            None if !writes => Ok(Place::Nowhere),
+            None => Ok(Place::FirstFree { below: PathBuf::from(RUNS) }),
+        }
+    }
+}
+
+/// A string of TOML.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+pub(crate) fn run(args: &RecordArgs, console: &Console) -> Result<Outcome, Failure> {
+    let source = Source::find(&args.scenario)?;
+    let overrides = args.overrides()?;
+    let scenario = source.parse(&overrides)?;
+    let writes = scenario.record().text || scenario.record().perfetto;
+    let place = args.place(writes)?;
+    let notes: Vec<(String, String)> = overrides
+        .iter()
+        .filter_map(|text| text.split_once('='))
+        .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
+        .collect();
+    let mut progress = console.progress();
+    let stop =
+        |handle: clockweave_simulator::StopHandle| interrupt::soften(move || handle.request("interrupted"));
+    let recorded = record::record(&scenario, &place, &notes, source.file.as_deref(), stop, &mut progress);
+    let interrupted = interrupt::harden();
+    drop(progress);
+    let recorded = recorded?;
+    if args.json {
+        console.print_json(&JsonReport::new(scenario.run_id(), &recorded))?;
+    }
+    console.note(summary(scenario.run_id(), &recorded));
+    let failed = |t: &Termination| t.reason == TerminationReason::Unit(StopReason::Error);
+    Ok(match &recorded.summary.termination {
+        _ if interrupted => Outcome::Interrupted,
+        Some(termination) if failed(termination) => Outcome::Findings,
+        _ => Outcome::Fine,
+    })
 }
 
 /// The report of `record --json`.
@@ -97,182 +185,114 @@ struct JsonReport<'a> {
     report: &'static str,
     version: u32,
     run_id: &'a str,
-    output: Option<String>,
-    batches: u64,
-    time: String,
-    time_ns: i64,
-    stopped: Option<String>,
+    directory: Option<String>,
+    /// `limit`, `stopped`, or `settling` if the limit came before a stop had settled.
+    ended: &'static str,
+    stop: Option<JsonStop<'a>>,
     drained: Option<bool>,
-    events: u64,
-    dropped: u64,
-    file_bytes: u64,
-    peak_rss_bytes: Option<u64>,
+    batches: u64,
+    time: ExactSeconds,
+    host_ns: u64,
+    stats: &'a Option<Stats>,
 }
 
-pub(crate) fn run(args: &RecordArgs, console: &Console) -> Result<Outcome, Failure> {
-    let options = options(args)?;
-    let scenario = record::read_scenario(&args.scenario, &options.overrides)?;
-    let began = Instant::now();
-    let mut bar = console.progress();
-    let mut shown = 0;
-    let recorded = record::record(&scenario, &options, interrupt::stop_first, |progress| {
-        if shown == 0 {
-            bar.stage("recording", progress.total);
+/// The stop that ended a run.
+#[derive(Serialize)]
+struct JsonStop<'a> {
+    reason: String,
+    message: &'a str,
+    unit: &'a Option<String>,
+    domain_id: u32,
+    cycle: u64,
+    requested_at: ExactSeconds,
+    settled_at: ExactSeconds,
+}
+
+impl<'a> JsonReport<'a> {
+    fn new(run_id: &'a str, recorded: &'a Recorded) -> Self {
+        let summary = &recorded.summary;
+        let stop = summary.termination.as_ref().map(|stop| JsonStop {
+            reason: stop.reason.to_string(),
+            message: &stop.message,
+            unit: &stop.unit,
+            domain_id: stop.domain_id,
+            cycle: stop.cycle,
+            requested_at: (&stop.requested_at).into(),
+            settled_at: (&stop.settled_at).into(),
+        });
+        Self {
+            report: "record",
+            version: 1,
+            run_id,
+            directory: recorded.directory.as_ref().map(|dir| dir.display().to_string()),
+            ended: match summary.status {
+                RunStatus::Stopped => "stopped",
+                RunStatus::Settling => "settling",
+                _ => "limit",
+            },
+            stop,
+            drained: summary.drained,
+            batches: summary.batches,
+            time: (&summary.time).into(),
+            host_ns: host_ns(recorded),
+            stats: &recorded.stats,
         }
-        bar.advance(progress.done.saturating_sub(shown));
-        shown = progress.done;
-    });
-    bar.into_refused();
-    let recorded = recorded?;
-    if args.json {
-        console.print_json(&report(&recorded))?;
-    }
-    tell(&recorded, began, console);
-    let stopped = recorded.summary.termination.as_ref();
-    if stopped.is_some_and(|termination| termination.reason == TerminationReason::External) {
-        return Ok(Outcome::Interrupted);
-    }
-    Ok(Outcome::Fine)
-}
-
-fn options(args: &RecordArgs) -> Result<RecordOptions, Failure> {
-    let mut overrides = args.overrides.clone();
-    overrides.extend(args.batches.map(|batches| format!("run.batches={batches}")));
-    overrides.extend(args.time.as_ref().map(|time| format!("run.time={time}")));
-    if let Some(cycles) = &args.cycles {
-        let (domain, cycles) = cycles.rsplit_once('=').ok_or_else(|| {
-            Failure::input(format_args!("--cycles {cycles}: expected DOMAIN=N, as in sm=1000"))
-        })?;
-        overrides.push(format!("run.cycles.{domain}={cycles}"));
-    }
-    overrides.extend(args.stop_margin.map(|margin| format!("run.stop_margin={margin}")));
-    let outputs = args.trace.as_ref().map(|kinds| Outputs {
-        text: kinds.contains(&TraceArg::Text),
-        perfetto: kinds.contains(&TraceArg::Perfetto),
-    });
-    if args.trace.as_ref().is_some_and(|kinds| kinds.len() > 1 && kinds.contains(&TraceArg::Off)) {
-        return Err(Failure::input("--trace off excludes the others"));
-    }
-    Ok(RecordOptions {
-        overrides,
-        dir: args.output.clone(),
-        force: args.force,
-        outputs,
-        compression: args.compress,
-    })
-}
-
-fn report(recorded: &Recorded) -> JsonReport<'_> {
-    let (summary, stats) = (&recorded.summary, recorded.stats.as_ref());
-    JsonReport {
-        report: "record",
-        version: 1,
-        run_id: &recorded.run_id,
-        output: recorded.dir.as_ref().map(|dir| dir.display().to_string()),
-        batches: summary.batches,
-        time: summary.time.to_string(),
-        time_ns: summary.time.floor_ns(),
-        stopped: summary.termination.as_ref().map(|termination| termination.reason.to_string()),
-        drained: summary.drained,
-        events: stats.map_or(0, |stats| stats.events),
-        dropped: stats.map_or(0, |stats| stats.dropped_events),
-        file_bytes: stats.map_or(0, |stats| stats.file_bytes),
-        peak_rss_bytes: stats.and_then(|stats| stats.clockweave.peak_rss_bytes),
     }
 }
 
-fn tell(recorded: &Recorded, began: Instant, console: &Console) {
-    let summary = &recorded.summary;
-    let row = |name: &str, value: String| console.note(format_args!("{name:16}{value}"));
-    row("run", recorded.run_id.clone());
-    row(
+fn host_ns(recorded: &Recorded) -> u64 {
+    u64::try_from(recorded.host_time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn summary(run_id: &str, recorded: &Recorded) -> String {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let run = &recorded.summary;
+    rows.push(("run", run_id.to_owned()));
+    if let Some(dir) = &recorded.directory {
+        rows.push(("directory", dir.display().to_string()));
+    }
+    rows.push((
         "simulated time",
-        format!("{} ns ({})", grouped(summary.time.floor_ns().unsigned_abs()), summary.time),
-    );
-    row("batches", grouped(summary.batches));
-    if let Some(termination) = &summary.termination {
-        let who = termination.unit.as_deref().unwrap_or("outside");
-        row("stopped", format!("{} by {who}: {}", termination.reason, termination.message));
-    } else if summary.status == RunStatus::Settling {
-        row("stopped", "the limit came before a requested stop had settled".to_owned());
+        format!("{} ns ({})", grouped(run.time.floor_ns().unsigned_abs()), run.time),
+    ));
+    rows.push(("batches", grouped(run.batches)));
+    if let Some(stop) = &run.termination {
+        let by = stop.unit.as_ref().map(|unit| format!(" by unit `{unit}`")).unwrap_or_default();
+        let at = grouped(stop.settled_at.floor_ns().unsigned_abs());
+        let words = if stop.message.is_empty() { String::new() } else { format!(": {}", stop.message) };
+        rows.push(("stopped", format!("{}{by}, settled at {at} ns{words}", stop.reason)));
     }
-    match summary.drained {
-        Some(true) => row("FIFOs", "drained".to_owned()),
-        Some(false) => row("FIFOs", "not drained within the batches allowed".to_owned()),
+    match run.drained {
+        Some(true) => rows.push(("drained", "yes".to_owned())),
+        Some(false) => rows.push(("drained", "no, the limit came first".to_owned())),
         None => {}
     }
     if let Some(stats) = &recorded.stats {
-        row("events", grouped(stats.events));
-        row("dropped", grouped(stats.dropped_events));
-        row("output", counted(stats.file_bytes, "byte"));
-        let micros = began.elapsed().as_micros().max(1);
-        row(
-            "events/s",
-            grouped(u64::try_from(u128::from(stats.events) * 1_000_000 / micros).unwrap_or(u64::MAX)),
-        );
-        row("peak buffer", counted(stats.native_buffer_peak_bytes, "byte"));
+        let per_second = u128::from(stats.events) * 1_000_000_000 / u128::from(host_ns(recorded).max(1));
+        rows.push(("events", grouped(stats.events)));
+        rows.push(("dropped", grouped(stats.dropped_events)));
+        rows.push(("output", counted(stats.file_bytes, "byte")));
+        rows.push(("events/s", grouped(u64::try_from(per_second).unwrap_or(u64::MAX))));
+        let buffered = stats.native_buffer_peak_bytes + stats.allocated_staging_bytes;
+        rows.push(("peak buffer", counted(buffered, "byte")));
         if let Some(bytes) = stats.clockweave.peak_rss_bytes {
-            row("peak memory", counted(bytes, "byte"));
+            rows.push(("peak memory", counted(bytes, "byte")));
         }
     }
-    if let Some(dir) = &recorded.dir {
-        console.note(format_args!(
-            "\nnext:  clockweave validate {0}\n       clockweave merge {0}",
-            dir.display()
-        ));
+    let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:15} {value}")).collect();
+    let mut text = lines.join("\n");
+    if let Some(dir) = &recorded.directory {
+        let dir = shell_word(dir);
+        let _ = write!(text, "\n\nnext: clockweave validate {dir}\n      clockweave merge {dir} | less");
     }
+    text
 }
 
-const LIST_NOTES: &str = "\
-A built-in scenario is a starting point for one's own:
-  clockweave scenarios --print three-clocks > mine.toml
-  clockweave record mine.toml";
-
-/// List the built-in scenarios, or print one
-#[derive(Args)]
-#[command(after_help = LIST_NOTES)]
-pub(crate) struct ScenariosArgs {
-    /// Print this scenario's TOML
-    #[arg(long, value_name = "NAME")]
-    print: Option<String>,
-    /// List as JSON on stdout
-    #[arg(long, conflicts_with = "print")]
-    json: bool,
-}
-
-#[derive(Serialize)]
-struct JsonScenario {
-    name: &'static str,
-    summary: &'static str,
-}
-
-#[derive(Serialize)]
-struct JsonScenarios {
-    report: &'static str,
-    version: u32,
-    scenarios: Vec<JsonScenario>,
-}
-
-pub(crate) fn scenarios(args: &ScenariosArgs, console: &Console) -> Result<Outcome, Failure> {
-    if let Some(name) = &args.print {
-        let Some(text) = scenario::builtin(name) else {
-            let closest = scenario::closest_builtin(name).map(str::to_owned);
-            return Err(record::RecordError::NoScenario { name: name.clone(), closest }.into());
-        };
-        console.print(text)?;
-        return Ok(Outcome::Fine);
-    }
-    let listed = scenario::builtins().iter();
-    if args.json {
-        let scenarios = listed.map(|s| JsonScenario { name: s.name, summary: s.summary }).collect();
-        console.print_json(&JsonScenarios { report: "scenarios", version: 1, scenarios })?;
-        return Ok(Outcome::Fine);
-    }
-    let width = scenario::builtins().iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
-    for scenario in listed {
-        console.print(format_args!("{:width$}  {}\n", scenario.name, scenario.summary))?;
-    }
-    Ok(Outcome::Fine)
+/// A path as a shell reads it.
+fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
@@ -280,12 +300,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compressions() {
-        assert_eq!(compression("none"), Ok(Compression::None));
-        assert_eq!(compression("deflate"), Ok(Compression::Deflate { level: 1 }));
-        assert_eq!(compression("deflate:12"), Ok(Compression::Deflate { level: 12 }));
-        for bad in ["", "deflate:", "deflate:0", "deflate:13", "zstd", "Deflate"] {
-            assert!(compression(bad).is_err(), "{bad}");
-        }
+    fn words_survive_a_shell_and_toml() {
+        assert_eq!(shell_word(Path::new("out/fifo-2")), "out/fifo-2");
+        assert_eq!(shell_word(Path::new("it's here")), r"'it'\''s here'");
+        assert_eq!(quoted("a\"b\\\n"), "\"a\\\"b\\\\\\u000a\"");
+    }
+
+    #[test]
+    fn cycles_name_a_domain() {
+        assert_eq!(domain_cycles("a.b=12"), Ok(("a.b".to_owned(), 12)));
+        assert!(domain_cycles("12").is_err());
+        assert!(domain_cycles("sm=many").is_err());
     }
 }

@@ -5,7 +5,18 @@ use std::path::Path;
 
 use crate::command::run;
 
-const COMMANDS: [&str; 5] = ["", "record", "scenarios", "merge", "recover"];
+const COMMANDS: [&str; 10] = [
+    "",
+    "record",
+    "scenarios",
+    "merge",
+    "recover",
+    "validate",
+    "engine",
+    "engine status",
+    "engine install",
+    "engine path",
+];
 
 #[test]
 fn help_reads_well_on_eighty_columns() {

@@ -1,11 +1,14 @@
 //! The command as its users meet it: arguments, files, exit codes, words.
 
 mod command;
+mod engine;
 mod fixture;
 mod help;
 mod interruption;
 mod merge;
 mod output_rules;
+mod record;
 mod recorded_runs;
 mod recover;
+mod validate;
 mod words;

@@ -199,6 +199,11 @@ fn a_full_disk_is_the_environments_fault_and_leaves_nothing() {
     fs::write(&out, "old").unwrap();
     limited(&[&args[..], &[OsStr::new("--force")]].concat()).expect(3, &["out.tsv"]);
     assert_eq!(fs::read(&out).unwrap(), b"old");
+    // A recording keeps what it could write.
+    let recording = place.path().join("recording");
+    let args = [OsStr::new("record"), OsStr::new("fifo"), OsStr::new("-o"), recording.as_os_str()];
+    limited(&args).expect(3, &["recording", "until then is in"]);
+    fs::remove_dir_all(&recording).unwrap();
     // The same for the files that sorting needs.
     let (unordered, scratch) = (place.path().join("unordered"), place.path().join("scratch"));
     fixture::long_run(&unordered, 40_000, false);

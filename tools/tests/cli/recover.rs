@@ -15,7 +15,7 @@ fn recover(input: &Path, output: &Path, more: &[&str]) -> Ran {
 }
 
 /// End of each top-level entry, from the format's definition: tag 0x0a, varint length, payload.
-fn boundaries(trace: &[u8]) -> Vec<usize> {
+pub(crate) fn boundaries(trace: &[u8]) -> Vec<usize> {
     let (mut ends, mut at) = (Vec::new(), 0);
     while at < trace.len() {
         assert_eq!(trace[at], 0x0a);

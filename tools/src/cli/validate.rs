@@ -1,0 +1,101 @@
+//! `clockweave validate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clockweave::progress::Progress;
+use clockweave_validators::engine::{Engine, EngineDirs};
+use clockweave_validators::report::Report;
+use clockweave_validators::{Options, Target, validate};
+use serde::Serialize;
+
+use super::console::Console;
+use super::failure::{Failure, Outcome};
+
+const NOTES: &str = "\
+The trace is imported by the real Perfetto Trace Processor, run in this process;
+`clockweave engine install` puts it there once, and nothing needs a network
+afterwards. Of a run directory everything is compared: each imported row with
+the text logs, counts with the statistics, times with the manifest's exact
+clocks, flows in set and direction. Of a trace alone its structure and import.
+
+Exit code 0: all checks hold; 1: findings; 2: bad input; 3: no usable engine.
+
+Examples:
+  clockweave validate out/fifo
+  clockweave validate --prefix killed";
+
+/// Prove that a trace says exactly what its run did
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct ValidateArgs {
+    /// Run directories, or traces
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// The directory may be what a killed run left: no statistics, torn logs, a
+    /// recovered trace; what trace and logs have in common must be equal
+    #[arg(long)]
+    prefix: bool,
+    /// Findings listed per check; all are counted
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_findings)]
+    max_findings: usize,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The report of `validate --json`.
+#[derive(Serialize)]
+struct JsonReport {
+    report: &'static str,
+    version: u32,
+    /// Whether every path was validated and nothing found.
+    passed: bool,
+    results: Vec<JsonResult>,
+}
+
+/// One path's result: a report, or why there is none.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum JsonResult {
+    Report(Report),
+    Error { subject: String, passed: bool, error: String },
+}
+
+pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Failure> {
+    let engine = Engine::open(&EngineDirs::from_env()?)?;
+    let options = Options { prefix: args.prefix, max_findings: args.max_findings };
+    let mut progress = console.progress();
+    progress.stage("validating", args.paths.len() as u64);
+    let (mut results, mut code) = (Vec::new(), 0);
+    for path in &args.paths {
+        match validate(&Target::of(path), &options, &engine) {
+            Ok(report) => {
+                code = code.max(report.exit_code());
+                if !args.json {
+                    progress.aside(|| show(&report, console))?;
+                }
+                results.push(JsonResult::Report(report));
+            }
+            Err(error) => {
+                results.push(JsonResult::Error {
+                    subject: path.display().to_string(),
+                    passed: false,
+                    error: error.to_string(),
+                });
+                code = code.max(error.exit_code());
+                progress.aside(|| console.error(&error));
+            }
+        }
+        progress.advance(1);
+    }
+    drop(progress);
+    if args.json {
+        console.print_json(&JsonReport { report: "validate", version: 1, passed: code == 0, results })?;
+    }
+    Ok(Outcome::Told(code))
+}
+
+fn show(report: &Report, console: &Console) -> Result<(), Failure> {
+    if report.passed { console.report(report) } else { console.print(report) }
+}

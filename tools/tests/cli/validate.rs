@@ -1,0 +1,96 @@
+//! `clockweave validate`, with the installed engine.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::command::{Ran, clockweave, run};
+use crate::record::record;
+
+/// Validates with compiled modules kept between tests.
+fn validate<A: AsRef<OsStr>>(args: &[&str], paths: impl IntoIterator<Item = A>) -> Ran {
+    let mut command = clockweave();
+    command.arg("validate").args(args).args(paths);
+    command.env("CLOCKWEAVE_COMPILED_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-engine"));
+    command.output().unwrap().into()
+}
+
+#[test]
+fn what_was_recorded_holds() {
+    let place = tempfile::tempdir().unwrap();
+    let runs: Vec<PathBuf> = ["fifo", "fifo-swapped", "three-clocks"]
+        .into_iter()
+        .map(|scenario| {
+            let dir = place.path().join(scenario);
+            record(scenario, &dir, &["--batches", "3000"]).expect(0, &[]);
+            dir
+        })
+        .collect();
+    let ran = validate(&[], &runs).expect(0, &[]);
+    assert_eq!(ran.text().matches(": all checks hold").count(), 3, "{}", ran.text());
+    let report = validate(&["--json"], &runs).expect(0, &[]).json();
+    assert_eq!(
+        (&report["report"], &report["version"], &report["passed"]),
+        (&"validate".into(), &1.into(), &true.into())
+    );
+    assert_eq!(report["results"].as_array().unwrap().len(), 3);
+    assert_eq!(validate(&["--quiet"], &runs).expect(0, &[]).text(), "");
+}
+
+#[test]
+fn findings_and_bad_input_have_exit_codes_of_their_own() {
+    let place = tempfile::tempdir().unwrap();
+    let (good, bad) = (place.path().join("good"), place.path().join("bad"));
+    for dir in [&good, &bad] {
+        record("fifo", dir, &["--batches", "500"]).expect(0, &[]);
+    }
+    let log = bad.join("text-domain-sm.log");
+    let text = fs::read_to_string(&log).unwrap();
+    let last = text.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(&log, &text[..last]).unwrap();
+    let ran = validate(&["--quiet"], [&good, &bad]).expect(1, &[]);
+    assert!(ran.text().contains("FAILED"), "{}", ran.text());
+    assert!(!ran.text().contains("good"), "quiet about what holds: {}", ran.text());
+    let missing = place.path().join("missing");
+    let ran = validate(&[], [&missing, &bad, &good]).expect(2, &["missing"]);
+    assert!(ran.text().contains("FAILED") && ran.text().contains("all checks hold"));
+    let report = validate(&["--json"], [&missing, &bad]).expect(2, &[]).json();
+    assert_eq!(report["passed"], false);
+    assert_eq!(report["results"][0]["subject"], missing.to_str().unwrap());
+    assert!(report["results"][0]["error"].is_string());
+    validate(&[], Vec::<&str>::new()).expect(2, &["<PATH>"]);
+}
+
+/// Recovers `trace` cut to `length` into a copy of the run's directory.
+fn recovered_at(run_dir: &Path, trace: &[u8], length: usize, to: &Path) -> PathBuf {
+    let dir = to.join(length.to_string());
+    fs::create_dir_all(&dir).unwrap();
+    for name in ["clock-manifest.json", "text-domain-sm.log", "text-domain-lts.log"] {
+        fs::copy(run_dir.join(name), dir.join(name)).unwrap();
+    }
+    let cut = to.join("cut.pftrace");
+    fs::write(&cut, &trace[..length]).unwrap();
+    let out = dir.join("timeline.pftrace");
+    run([OsStr::new("recover"), cut.as_os_str(), OsStr::new("-o"), out.as_os_str()]).expect(1, &[]);
+    dir
+}
+
+#[test]
+fn every_recovered_prefix_holds_as_one() {
+    let place = tempfile::tempdir().unwrap();
+    for (compression, batches) in [("none", "30"), ("deflate", "4000")] {
+        let dir = place.path().join(compression);
+        let options =
+            ["--batches", batches, "--compress", compression, "--set", "record.checkpoint_interval=1000"];
+        record("fifo", &dir, &options).expect(0, &[]);
+        let trace = fs::read(dir.join("timeline.pftrace")).unwrap();
+        let ends = crate::recover::boundaries(&trace);
+        assert!(ends.len() > 20, "{compression}: {} packets", ends.len());
+        // One byte short of each packet's end: the prefix before it.
+        let cut = place.path().join(format!("{compression}-cut"));
+        let dirs: Vec<PathBuf> =
+            ends.iter().skip(1).map(|end| recovered_at(&dir, &trace, end - 1, &cut)).collect();
+        let ran = validate(&["--prefix"], &dirs).expect(0, &[]);
+        assert_eq!(ran.text().matches(": all checks hold").count(), dirs.len());
+    }
+}
