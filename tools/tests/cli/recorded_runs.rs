@@ -11,6 +11,7 @@ use num_bigint::BigUint;
 use num_rational::Ratio;
 
 use crate::command::run;
+use crate::recover::boundaries;
 
 /// Two 4 GHz clocks, the reader's 37 ps late: every nanosecond has four edges of each.
 const SHARED_NANOSECONDS: &str = r#"
@@ -171,24 +172,7 @@ fn recovers_at_every_length(compress: &str) {
         &["fifo", "--batches", "24", "--compress", compress, "--set", "record.checkpoint_interval=12"],
     );
     let trace = fs::read(dir.join("timeline.pftrace")).unwrap();
-    // Field 1 of every top-level packet: the tag 0x0a, then the length as a varint.
-    let mut ends = Vec::new();
-    let mut at = 0;
-    while at < trace.len() {
-        assert_eq!(trace[at], 0x0a);
-        let mut length = 0usize;
-        let mut bytes = 0;
-        loop {
-            let byte = trace[at + 1 + bytes];
-            length |= usize::from(byte & 0x7f) << (7 * bytes);
-            bytes += 1;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-        at += 1 + bytes + length;
-        ends.push(at);
-    }
+    let ends = boundaries(&trace);
     assert!(ends.len() > 10, "{}", ends.len());
     for length in 0..=trace.len() {
         let mut kept = Vec::new();

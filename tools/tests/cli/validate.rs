@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::command::{Ran, clockweave, run};
+use crate::command::{Ran, clockweave};
 use crate::record::record;
 
 /// Validates with compiled modules kept between tests.
@@ -59,38 +59,4 @@ fn findings_and_bad_input_have_exit_codes_of_their_own() {
     assert_eq!(report["results"][0]["subject"], missing.to_str().unwrap());
     assert!(report["results"][0]["error"].is_string());
     validate(&[], Vec::<&str>::new()).expect(2, &["<PATH>"]);
-}
-
-/// Recovers `trace` cut to `length` into a copy of the run's directory.
-fn recovered_at(run_dir: &Path, trace: &[u8], length: usize, to: &Path) -> PathBuf {
-    let dir = to.join(length.to_string());
-    fs::create_dir_all(&dir).unwrap();
-    for name in ["clock-manifest.json", "text-domain-sm.log", "text-domain-lts.log"] {
-        fs::copy(run_dir.join(name), dir.join(name)).unwrap();
-    }
-    let cut = to.join("cut.pftrace");
-    fs::write(&cut, &trace[..length]).unwrap();
-    let out = dir.join("timeline.pftrace");
-    run([OsStr::new("recover"), cut.as_os_str(), OsStr::new("-o"), out.as_os_str()]).expect(1, &[]);
-    dir
-}
-
-#[test]
-fn every_recovered_prefix_holds_as_one() {
-    let place = tempfile::tempdir().unwrap();
-    for (compression, batches) in [("none", "30"), ("deflate", "4000")] {
-        let dir = place.path().join(compression);
-        let options =
-            ["--batches", batches, "--compress", compression, "--set", "record.checkpoint_interval=1000"];
-        record("fifo", &dir, &options).expect(0, &[]);
-        let trace = fs::read(dir.join("timeline.pftrace")).unwrap();
-        let ends = crate::recover::boundaries(&trace);
-        assert!(ends.len() > 20, "{compression}: {} packets", ends.len());
-        // One byte short of each packet's end: the prefix before it.
-        let cut = place.path().join(format!("{compression}-cut"));
-        let dirs: Vec<PathBuf> =
-            ends.iter().skip(1).map(|end| recovered_at(&dir, &trace, end - 1, &cut)).collect();
-        let ran = validate(&["--prefix"], &dirs).expect(0, &[]);
-        assert_eq!(ran.text().matches(": all checks hold").count(), dirs.len());
-    }
 }
