@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 /// What only the simulator knows about the run; given to `close`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunTotals {
-    /// Completed batches.
-    pub batches: u64,
+    /// Completed batches; more than 64 bits count where several clocks near the horizon.
+    pub batches: u128,
     /// Exact time of the last completed batch; `None` before the first.
     pub last_committed: Option<ExactTime>,
     /// Sends that were refused.
@@ -78,8 +78,8 @@ pub struct StatsExtension {
     pub flow_edges: Option<u64>,
     /// Gaps of a lossy run.
     pub gaps: u64,
-    /// Completed batches.
-    pub batches: u64,
+    /// Completed batches; more than 64 bits count where several clocks near the horizon.
+    pub batches: u128,
     /// Exact time of the last completed batch.
     pub last_committed: Option<ExactSeconds>,
     /// Sends that were refused.

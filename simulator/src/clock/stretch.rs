@@ -70,8 +70,8 @@ fn alone(of: &Progression, others: &[Progression], terms: &mut u32) -> Option<Bi
 }
 
 /// Distinct instants among the edges `from[d]..to[d]` of each domain `d`; `None` where that takes too
-/// many terms or does not fit 64 bits. The edges must be representable.
-pub(crate) fn count_instants(domains: &[ClockDomain], from: &[u64], to: &[u64]) -> Option<u64> {
+/// many terms. The edges must be representable.
+pub(crate) fn count_instants(domains: &[ClockDomain], from: &[u64], to: &[u64]) -> Option<u128> {
     let grid = domains.iter().fold(BigUint::from(1u32), |grid, d| grid.lcm(&d.denominator_ns().into()));
     let position = |domain: &ClockDomain, cycle| {
         let time = domain.edge(cycle).expect("an edge of the stretch is representable");
@@ -94,7 +94,7 @@ pub(crate) fn count_instants(domains: &[ClockDomain], from: &[u64], to: &[u64]) 
     for (at, progression) in progressions.iter().enumerate() {
         total += alone(progression, &progressions[..at], &mut terms)?;
     }
-    total.to_u64()
+    total.to_u128()
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
             let to: Vec<u64> = clocks.iter().map(|c| c.2 + c.3).collect();
             let instants: BTreeSet<u64> =
                 clocks.iter().flat_map(|c| (c.2..c.2 + c.3).map(|n| c.1 + n * c.0)).collect();
-            prop_assert_eq!(count_instants(&domains, &from, &to), Some(instants.len() as u64));
+            prop_assert_eq!(count_instants(&domains, &from, &to), Some(instants.len() as u128));
         }
     }
 

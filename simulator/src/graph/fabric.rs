@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 use clockweave_model::{KindId, Phase};
 
 use super::activity::{IndexSet, above};
-use super::link::Link;
+use super::link::{Link, Messages};
 use super::ports::Shape;
 use super::tick::StopReason;
 use super::unit::TickResult;
@@ -139,7 +139,7 @@ pub(crate) struct Fabric {
     pub(super) fifos: Vec<FifoSlot>,
     pub(super) links: Vec<Link>,
     pub(super) link_names: Vec<(String, String)>,
-    pub(super) queues: Vec<Box<dyn Any + Send>>,
+    pub(super) queues: Vec<Box<dyn Messages>>,
     pub(super) bindings: Vec<Binding>,
     pub(super) targets: Vec<u32>,
     pub(super) units: Vec<UnitSlot>,
@@ -259,6 +259,16 @@ impl Fabric {
         self.activity == 0
     }
 
+    /// Whether every FIFO is at rest.
+    pub(crate) fn fifos_rest(&self) -> bool {
+        self.activity + u64::from(self.sleepers) == self.units.len() as u64
+    }
+
+    /// Whether a domain has a unit that ticks on its next edge.
+    pub(crate) fn is_awake(&self, domain: usize) -> bool {
+        self.domains[domain].asleep < self.domains[domain].units
+    }
+
     /// The next edge of a domain at which a unit wakes by itself.
     pub(crate) fn next_timer(&self, domain: usize) -> Option<u64> {
         let edge = self.domains[domain].next_timer;
@@ -314,8 +324,12 @@ impl Fabric {
     /// Puts a unit to sleep until `edge` of its domain, or the first message that arrives before.
     pub(super) fn sleep(&mut self, unit: u32, cycle: u64, edge: u64) {
         let slot = &self.units[unit as usize];
-        let arrivals = slot.incoming.iter().filter_map(|&link| self.links[link as usize].first_visible());
-        let edge = arrivals.filter(|&visible| visible > cycle).fold(edge, u64::min);
+        let arrivals = slot.incoming.iter().filter_map(|&link| {
+            let visible = self.links[link as usize].first_visible()?;
+            // A message left lying wakes nobody, but those behind it do.
+            if visible > cycle { Some(visible) } else { self.queues[link as usize].next_visible(cycle) }
+        });
+        let edge = arrivals.fold(edge, u64::min);
         if edge <= cycle + 1 || slot.asleep {
             return;
         }

@@ -6,7 +6,11 @@
 //!   is received; room freed at edge `m` counts from edge `m + 1` on, whatever the order of ticks.
 //! * Visible edges do not decrease along a queue, so its front is its earliest.
 
+use std::any::Any;
 use std::collections::VecDeque;
+
+/// Most messages a connection may be given room for.
+pub(super) const MAX_CAPACITY: u64 = 1 << 32;
 
 /// How two ports of one domain are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +21,10 @@ pub struct Connection {
 
 impl Connection {
     /// A connection whose messages arrive `delay` edges after they were sent; 0 is a combinational
-    /// path. The capacity is `max(1, delay)` messages unless set: one send an edge never waits for
-    /// the wire itself.
+    /// path. The capacity is `delay + 1` messages unless set, at most 2^32: room freed on
+    /// an edge counts from the next one on, so that one send an edge never waits for the wire itself.
     pub fn delayed(delay: u64) -> Self {
-        Self { delay, capacity: delay.max(1) }
+        Self { delay, capacity: delay.saturating_add(1).min(MAX_CAPACITY) }
     }
 
     /// Sets the capacity in messages, at least 1.
@@ -128,5 +132,18 @@ pub(super) struct LinkQueue<T> {
 impl<T> LinkQueue<T> {
     pub(super) fn new(clone: Option<fn(&T) -> T>) -> Self {
         Self { messages: VecDeque::new(), clone }
+    }
+}
+
+/// What is known of a queue without the type of its messages.
+pub(super) trait Messages: Any + Send {
+    /// The first visible edge after `cycle`, whatever was left lying before.
+    fn next_visible(&self, cycle: u64) -> Option<u64>;
+}
+
+impl<T: Send + 'static> Messages for LinkQueue<T> {
+    fn next_visible(&self, cycle: u64) -> Option<u64> {
+        let lying = self.messages.partition_point(|(visible, _, _)| *visible <= cycle);
+        self.messages.get(lying).map(|(visible, _, _)| *visible)
     }
 }

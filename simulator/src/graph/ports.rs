@@ -7,7 +7,7 @@ use std::any::{Any, TypeId, type_name};
 use std::marker::PhantomData;
 
 use super::fabric::Payloads;
-use super::link::LinkQueue;
+use super::link::{LinkQueue, Messages};
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -110,8 +110,10 @@ impl Direction {
     }
 }
 
-/// Storage for what passes a port, made when it is joined.
-pub(crate) type MakeStore = fn() -> Box<dyn Any + Send>;
+/// Storage for the packets of a FIFO, made when it is joined.
+type MakePayloads = fn() -> Box<dyn Any + Send>;
+/// Storage for the messages of a connection.
+type MakeMessages = fn() -> Box<dyn Messages>;
 
 /// One declared port.
 #[derive(Clone)]
@@ -120,7 +122,8 @@ pub(crate) struct Port {
     pub(super) name: String,
     pub(super) direction: Direction,
     pub(super) carries: (TypeId, &'static str),
-    pub(super) store: MakeStore,
+    pub(super) payloads: MakePayloads,
+    pub(super) messages: MakeMessages,
     /// Whether one send may reach several connections.
     pub(super) fans_out: bool,
 }
@@ -141,15 +144,15 @@ pub struct Ports<'a> {
     may_stop: bool,
 }
 
-fn link_store<T: Send + 'static>() -> Box<dyn Any + Send> {
+fn link_messages<T: Send + 'static>() -> Box<dyn Messages> {
     Box::new(LinkQueue::<T>::new(None))
 }
 
-fn fan_out_store<T: Clone + Send + 'static>() -> Box<dyn Any + Send> {
+fn fan_out_messages<T: Clone + Send + 'static>() -> Box<dyn Messages> {
     Box::new(LinkQueue::<T>::new(Some(T::clone)))
 }
 
-fn fifo_store<T: Send + 'static>() -> Box<dyn Any + Send> {
+fn fifo_payloads<T: Send + 'static>() -> Box<dyn Any + Send> {
     Box::new(Payloads::<T>::new())
 }
 
@@ -158,42 +161,48 @@ impl<'a> Ports<'a> {
         Self { declarations, unit, may_stop: false }
     }
 
-    fn declare<T: 'static>(
+    fn declare<T: Send + 'static>(
         &mut self,
         name: &str,
         direction: Direction,
-        store: MakeStore,
+        messages: MakeMessages,
         fans_out: bool,
     ) -> u32 {
-        let carries = (TypeId::of::<T>(), type_name::<T>());
-        let port = Port { unit: self.unit, name: name.to_owned(), direction, carries, store, fans_out };
-        self.declarations.ports.push(port);
+        self.declarations.ports.push(Port {
+            unit: self.unit,
+            name: name.to_owned(),
+            direction,
+            carries: (TypeId::of::<T>(), type_name::<T>()),
+            payloads: fifo_payloads::<T>,
+            messages,
+            fans_out,
+        });
         self.declarations.ports.len() as u32 - 1
     }
 
     /// The writing end of a FIFO.
     pub fn fifo_out<T: Send + 'static>(&mut self, name: &str) -> FifoOut<T> {
-        FifoOut::new(self.declare::<T>(name, Direction::FifoOut, fifo_store::<T>, false))
+        FifoOut::new(self.declare::<T>(name, Direction::FifoOut, link_messages::<T>, false))
     }
 
     /// The reading end of a FIFO.
     pub fn fifo_in<T: Send + 'static>(&mut self, name: &str) -> FifoIn<T> {
-        FifoIn::new(self.declare::<T>(name, Direction::FifoIn, fifo_store::<T>, false))
+        FifoIn::new(self.declare::<T>(name, Direction::FifoIn, link_messages::<T>, false))
     }
 
     /// The sending end of one connection.
     pub fn out<T: Send + 'static>(&mut self, name: &str) -> Out<T> {
-        Out::new(self.declare::<T>(name, Direction::Out, link_store::<T>, false))
+        Out::new(self.declare::<T>(name, Direction::Out, link_messages::<T>, false))
     }
 
     /// The sending end of any number of connections; a send is taken by all of them or by none.
     pub fn fan_out<T: Clone + Send + 'static>(&mut self, name: &str) -> Out<T> {
-        Out::new(self.declare::<T>(name, Direction::Out, fan_out_store::<T>, true))
+        Out::new(self.declare::<T>(name, Direction::Out, fan_out_messages::<T>, true))
     }
 
     /// The receiving end of any number of connections.
     pub fn input<T: Send + 'static>(&mut self, name: &str) -> In<T> {
-        In::new(self.declare::<T>(name, Direction::In, link_store::<T>, false))
+        In::new(self.declare::<T>(name, Direction::In, link_messages::<T>, false))
     }
 
     fn kind(&mut self, name: &str, shape: Shape) -> u32 {

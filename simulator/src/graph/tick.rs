@@ -3,6 +3,7 @@
 //! A port used by any unit but the one that declared it is a fault of the program; it panics, which
 //! stops the run with the unit's name.
 
+use std::any::Any;
 use std::fmt;
 
 use clockweave_model::{KindId, Phase};
@@ -354,5 +355,6 @@ fn payloads<T: Send + 'static>(slot: &mut FifoSlot) -> &mut Payloads<T> {
 
 #[inline]
 fn queue<T: Send + 'static>(fabric: &mut Fabric, link: usize) -> &mut LinkQueue<T> {
-    fabric.queues[link].downcast_mut().expect("joined ports carry one type")
+    let queue: &mut dyn Any = fabric.queues[link].as_mut();
+    queue.downcast_mut().expect("joined ports carry one type")
 }

@@ -5,10 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clockweave_model::{ClockDomain, ClockDomains, Frequency, IMPLICIT_NAME, KindTable, check_printable};
+use clockweave_model::{
+    ClockDomain, ClockDomains, Frequency, IMPLICIT_DOMAIN, IMPLICIT_NAME, KindTable, check_printable,
+};
 
 use super::fabric::{Binding, Fabric, FifoSlot, Group, UnitSlot};
-use super::link::{Connection, Link};
+use super::link::{Connection, Link, MAX_CAPACITY};
 use super::order::canonical_order;
 use super::ports::{Declarations, Direction, Port, Ports};
 use super::topology_error::TopologyError;
@@ -118,11 +120,9 @@ impl Topology {
     }
 
     /// The id of a domain by name; the implicit domain exists where none was declared.
-    fn domain_id(&mut self, unit: &str, name: &str) -> Result<u32, TopologyError> {
-        if self.domains.is_empty() && name == IMPLICIT_NAME {
-            let ghz = || Frequency::from_hz(1_000_000_000).expect("1 GHz is a frequency");
-            let implicit = ClockDomain::implicit(self.implicit.unwrap_or_else(ghz));
-            self.domains.insert(implicit)?;
+    fn domain_id(&self, unit: &str, name: &str) -> Result<u32, TopologyError> {
+        if self.domains.is_empty() && name.eq_ignore_ascii_case(IMPLICIT_NAME) {
+            return Ok(IMPLICIT_DOMAIN);
         }
         let unknown = || TopologyError::UnknownDomain { unit: unit.to_owned(), domain: name.to_owned() };
         self.domains.by_name(name).map(ClockDomain::id).ok_or_else(unknown)
@@ -198,7 +198,7 @@ impl Topology {
         from: &str,
         to: &str,
     ) -> Result<(), TopologyError> {
-        if !(1..=1 << 32).contains(&connection.capacity) {
+        if !(1..=MAX_CAPACITY).contains(&connection.capacity) {
             let (from, to, capacity) = (from.to_owned(), to.to_owned(), connection.capacity);
             return Err(TopologyError::Capacity { from, to, capacity });
         }
@@ -268,8 +268,20 @@ impl Topology {
         Ok((sender, receiver))
     }
 
+    /// Makes the implicit domain, if units are in it; no other may have been declared then.
+    fn settle_implicit(&mut self) -> Result<(), TopologyError> {
+        let Some(unit) = self.units.iter().find(|unit| unit.domain == IMPLICIT_DOMAIN) else { return Ok(()) };
+        if let Some(declared) = self.domains.iter().next() {
+            let (unit, declared) = (unit.name.clone(), declared.name().to_owned());
+            return Err(TopologyError::NotImplicit { unit, declared });
+        }
+        let ghz = || Frequency::from_hz(1_000_000_000).expect("1 GHz is a frequency");
+        Ok(self.domains.insert(ClockDomain::implicit(self.implicit.unwrap_or_else(ghz)))?)
+    }
+
     /// Checks the whole graph and ranks it.
     pub(crate) fn assemble(mut self) -> Result<Assembly, TopologyError> {
+        self.settle_implicit()?;
         self.check_joins()?;
         let kinds = self.kind_table()?;
         let order = self.unit_order()?;
@@ -399,7 +411,7 @@ impl Topology {
             for port in [planned.from, planned.to] {
                 targets[port as usize].push(fabric.fifos.len() as u32);
             }
-            let payload = (self.declarations.ports[planned.from as usize].store)();
+            let payload = (self.declarations.ports[planned.from as usize].payloads)();
             fabric.fifos.push(FifoSlot::new(circuit, payload, id, (writer, reader)));
             facts.push(FifoFacts { id, name, depth, stages, writer, reader });
         }
@@ -428,7 +440,7 @@ impl Topology {
             let path = |rank: u32, port: &Port| format!("{}.{}", fabric.unit_name(rank), port.name);
             let names = (path(producer, from), path(consumer, to));
             fabric.link_names.push(names);
-            fabric.queues.push((from.store)());
+            fabric.queues.push((from.messages)());
         }
     }
 }

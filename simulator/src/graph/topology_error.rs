@@ -28,6 +28,17 @@ pub enum TopologyError {
         /// The domain named.
         domain: String,
     },
+    /// A unit in the implicit domain of a simulation that declares domains.
+    #[error(
+        "unit `{unit}` is in the implicit domain `default`, which exists only where no domain is declared; \
+         `{declared}` is"
+    )]
+    NotImplicit {
+        /// The unit.
+        unit: String,
+        /// A domain that was declared.
+        declared: String,
+    },
     /// A unit name that cannot be.
     #[error("`{name}` is no unit name: expected 1 to 128 printable ASCII characters")]
     UnitName {

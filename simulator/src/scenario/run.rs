@@ -19,7 +19,7 @@ const REPORTS: u64 = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Completed batches.
-    pub batches: u64,
+    pub batches: u128,
     /// Exact time of the last completed batch.
     pub time: ExactTime,
     /// Batches, nanoseconds or cycles done: what the limit counts.
@@ -33,7 +33,7 @@ pub struct Progress {
 #[non_exhaustive]
 pub struct RunSummary {
     /// Completed batches.
-    pub batches: u64,
+    pub batches: u128,
     /// Exact time of the last completed batch; zero if there is none.
     pub time: ExactTime,
     /// How the run ended, before any draining.
@@ -170,7 +170,7 @@ fn drain(sim: &mut Simulation, most: u64) -> Result<Option<bool>, RunError> {
     loop {
         sim.reset_termination();
         let report = sim.drain_cdc(left)?;
-        left -= report.batches;
+        left -= u64::try_from(report.batches).expect("no more batches than were allowed");
         match report.status {
             RunStatus::Finished => return Ok(Some(true)),
             RunStatus::Stopped

@@ -54,7 +54,7 @@ pub enum RunError {
     #[error("after {batches} batches: {error}")]
     Time {
         /// Completed batches.
-        batches: u64,
+        batches: u128,
         /// The edge that does not fit.
         error: TimeError,
     },

@@ -21,12 +21,15 @@ use crate::graph::{Assembly, Fabric, Group, StopRequest, UnitError};
 use crate::observe::RecordError;
 
 /// A quiet stretch shorter than this is walked: counting it costs more.
-const WORTH_SKIPPING: u64 = 256;
+const WORTH_SKIPPING: u128 = 256;
+/// Batches between looks for a stretch between the edges of slow domains whose units are awake; a
+/// shorter one is walked.
+const LOOK: u128 = 1 << 16;
 
 /// What a run call is held to.
 pub(super) struct Bounds {
     /// Completed batches at which the call ends.
-    pub(super) batches: u64,
+    pub(super) batches: u128,
     /// Time before which batches may run.
     pub(super) time: Option<ExactTime>,
     /// A domain and its completed edges at which the call ends.
@@ -37,7 +40,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     pub(super) fn none() -> Self {
-        Self { batches: u64::MAX, time: None, cycles: None, poll: u64::MAX }
+        Self { batches: u128::MAX, time: None, cycles: None, poll: u64::MAX }
     }
 }
 
@@ -64,15 +67,21 @@ pub(super) struct Engine {
     pub(super) calendar: Calendar,
     pub(super) fabric: Fabric,
     pub(super) groups: Vec<Group>,
-    pub(super) batches: u64,
+    /// Completed batches before the inner loop was entered last. They are more than 64 bits count
+    /// where several clocks near the horizon.
+    before: u128,
+    /// Those that it completed since.
+    walked: u64,
     pub(super) margin: u64,
     pub(super) stop: StopHandle,
     /// A unit's request and the completed batches at which it settles.
-    pub(super) pending: Option<(Termination, u64)>,
+    pub(super) pending: Option<(Termination, u128)>,
     pub(super) termination: Option<Termination>,
     max_edges: Vec<u64>,
     /// Batches before which skipping is not tried again.
-    retry_skip: u64,
+    retry_skip: u128,
+    /// Batches before which no stretch beside awake units is looked for.
+    look_at: u128,
 }
 
 impl Engine {
@@ -82,13 +91,20 @@ impl Engine {
             calendar: Calendar::new(assembly.domains),
             fabric: assembly.fabric,
             groups: assembly.groups,
-            batches: 0,
+            before: 0,
+            walked: 0,
             margin,
             stop,
             pending: None,
             termination: None,
             retry_skip: 0,
+            look_at: LOOK,
         }
+    }
+
+    /// Completed batches.
+    pub(super) fn batches(&self) -> u128 {
+        self.before + u128::from(self.walked)
     }
 
     /// Exact time of the last completed batch; zero before the first.
@@ -111,7 +127,7 @@ impl Engine {
             if self.settle() {
                 return Ok(Walked::Stopped);
             }
-            let polled = bounds.poll != u64::MAX && self.batches.is_multiple_of(bounds.poll);
+            let polled = bounds.poll != u64::MAX && self.batches().is_multiple_of(bounds.poll.into());
             if polled && condition(self) {
                 return Ok(Walked::Condition);
             }
@@ -119,39 +135,45 @@ impl Engine {
                 return Ok(Walked::Bounds);
             }
             let until = self.pause(bounds);
-            if !(self.fabric.is_quiet() && self.batches >= self.retry_skip && self.skip(bounds, until)) {
+            if !(self.may_skip() && self.skip(bounds, until)) {
                 self.advance(bounds, until).map_err(|failure| self.describe(failure))?;
             }
         }
     }
 
     fn reached(&self, bounds: &Bounds) -> bool {
-        self.batches >= bounds.batches
+        self.batches() >= bounds.batches
             || bounds.time.as_ref().is_some_and(|time| self.calendar.next_time() >= *time)
             || bounds.cycles.is_some_and(|(domain, cycles)| self.calendar.cycle(domain as u32) >= cycles)
     }
 
     /// The completed batches at which the walk must look up: its end, a settled stop, a poll.
-    fn pause(&self, bounds: &Bounds) -> u64 {
-        let settles = self.pending.as_ref().map_or(u64::MAX, |(_, at)| *at);
+    fn pause(&self, bounds: &Bounds) -> u128 {
+        let settles = self.pending.as_ref().map_or(u128::MAX, |(_, at)| *at);
         let polls = match bounds.poll {
-            u64::MAX => u64::MAX,
-            poll => (self.batches / poll + 1).saturating_mul(poll),
+            u64::MAX => u128::MAX,
+            poll => (self.batches() / u128::from(poll) + 1) * u128::from(poll),
         };
         bounds.batches.min(settles).min(polls)
     }
 
     /// Completes batches until `until`, the other bounds, a request to stop, or quiet that is worth
     /// a look.
-    fn advance(&mut self, bounds: &Bounds, until: u64) -> Result<(), Failure> {
-        let Self { calendar: Calendar { domains, clocks }, fabric, groups, batches, stop, .. } = self;
-        let retry_skip = self.retry_skip;
+    fn advance(&mut self, bounds: &Bounds, until: u128) -> Result<(), Failure> {
+        self.before = self.batches();
+        self.walked = 0;
+        let from_here = |at: u128| u64::try_from(at.saturating_sub(self.before)).unwrap_or(u64::MAX);
+        if self.look_at <= self.before {
+            self.look_at = self.before + LOOK;
+        }
+        let (until, retry_skip) = (from_here(until.min(self.look_at)), from_here(self.retry_skip));
+        let Self { calendar: Calendar { domains, clocks }, fabric, groups, walked, stop, .. } = self;
         let done = match clocks {
             AnyClocks::Lattice(clocks) => {
-                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, batches, until)
+                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, walked, until)
             }
             AnyClocks::Fixed(clocks) => {
-                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, batches, until)
+                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, walked, until)
             }
         };
         if let Some(request) = self.fabric.take_stop()
@@ -178,7 +200,7 @@ impl Engine {
             reason: TerminationReason::Unit(request.reason),
             message: request.message,
         };
-        self.pending = Some((termination, self.batches.saturating_add(self.margin)));
+        self.pending = Some((termination, self.batches() + u128::from(self.margin)));
     }
 
     /// Whether a stop has settled here.
@@ -187,7 +209,7 @@ impl Engine {
             return true;
         }
         if let Some((_, at)) = &self.pending {
-            if self.batches < *at {
+            if self.batches() < *at {
                 return false;
             }
             let settled_at = self.last_committed();
@@ -217,28 +239,51 @@ impl Engine {
         true
     }
 
+    /// Whether to look for a stretch in which nothing changes. While units of some domains are awake
+    /// there may be one between their edges, which is worth a look now and then.
+    fn may_skip(&mut self) -> bool {
+        let batches = self.batches();
+        if self.fabric.is_quiet() {
+            return batches >= self.retry_skip;
+        }
+        if batches < self.look_at {
+            return false;
+        }
+        self.look_at = batches + LOOK;
+        self.max_edges.len() > 1 && self.fabric.fifos_rest()
+    }
+
     /// Skips a stretch in which nothing changes; says whether it did.
     ///
-    /// It ends before the first edge at which a timer wakes a unit, or which is not executable, and
-    /// within the bounds.
-    fn skip(&mut self, bounds: &Bounds, until: u64) -> bool {
-        let budget = until - self.batches;
-        if budget < WORTH_SKIPPING {
+    /// It ends before the first edge at which a unit is awake or woken by a timer, or which is not
+    /// executable, and within the bounds.
+    fn skip(&mut self, bounds: &Bounds, until: u128) -> bool {
+        let budget = until - self.batches();
+        let quiet = self.fabric.is_quiet();
+        let worth = if quiet { WORTH_SKIPPING } else { LOOK };
+        if quiet && budget < worth {
             self.retry_skip = until;
             return false;
         }
-        let Some((to, count)) = self.quiet_stretch(bounds, budget) else {
-            self.retry_skip = self.batches.saturating_add(WORTH_SKIPPING);
-            return false;
-        };
-        self.calendar.seek(&to);
-        self.batches += count;
-        count > 0
+        let stretch = if budget < worth { None } else { self.quiet_stretch(bounds, budget, worth) };
+        if let Some((to, count)) = stretch {
+            self.calendar.seek(&to);
+            self.before += count;
+            if !quiet {
+                // The next stretch may begin behind the edge that ended this one.
+                self.look_at = self.batches() + 1;
+            }
+            return count > 0;
+        }
+        if quiet {
+            self.retry_skip = self.batches() + worth;
+        }
+        false
     }
 
     /// The cycles at the end of a quiet stretch of at most `budget` batches, and its batches; `None`
-    /// where it is not worth skipping or cannot be counted.
-    fn quiet_stretch(&mut self, bounds: &Bounds, budget: u64) -> Option<(Vec<u64>, u64)> {
+    /// where it has fewer than `worth` edges or cannot be counted.
+    fn quiet_stretch(&mut self, bounds: &Bounds, budget: u128, worth: u128) -> Option<(Vec<u64>, u128)> {
         self.fabric.settle_timers();
         let domains = self.calendar.domains();
         let mut end: Option<ExactTime> = bounds.time;
@@ -247,7 +292,8 @@ impl Engine {
             end = Some(end.map_or(time, |end| end.min(time)));
         };
         for (domain, &max_edge) in self.max_edges.iter().enumerate() {
-            before(domain, self.fabric.next_timer(domain).unwrap_or(max_edge).min(max_edge));
+            let awake = self.fabric.is_awake(domain).then(|| self.calendar.cycle(domain as u32));
+            before(domain, awake.or(self.fabric.next_timer(domain)).unwrap_or(max_edge).min(max_edge));
         }
         if let Some((domain, cycles)) = bounds.cycles {
             before(domain, (cycles - 1).min(self.max_edges[domain]));
@@ -255,7 +301,7 @@ impl Engine {
         let end = end?;
         let (from, to) = (self.calendar.cycles(), self.first_edges(&end)?);
         let edges: u128 = to.iter().zip(&from).map(|(to, from)| u128::from(to - from)).sum();
-        if edges < WORTH_SKIPPING.into() {
+        if edges < worth {
             return None;
         }
         let count = count_instants(domains, &from, &to)?;
@@ -263,7 +309,7 @@ impl Engine {
     }
 
     /// The longest whole-nanosecond stretch of at most `budget` batches.
-    fn cut_stretch(&self, end: &ExactTime, budget: u64) -> Option<(Vec<u64>, u64)> {
+    fn cut_stretch(&self, end: &ExactTime, budget: u128) -> Option<(Vec<u64>, u128)> {
         let from = self.calendar.cycles();
         let mut low = self.calendar.next_time().floor_ns().unsigned_abs();
         let mut high = end.floor_ns().unsigned_abs();
@@ -311,7 +357,7 @@ impl Engine {
                 let max_edge = self.max_edges[domain as usize];
                 let domain = self.calendar.domains()[domain as usize].name().to_owned();
                 let error = TimeError::EdgeOutOfRange { domain, cycle: max_edge.saturating_add(1), max_edge };
-                RunError::Time { batches: self.batches, error }
+                RunError::Time { batches: self.batches(), error }
             }
             Failure::Recording(error) => RunError::Recording(error),
         }
@@ -332,16 +378,18 @@ struct Walk<'a, K> {
     fabric: &'a mut Fabric,
     groups: &'a mut [Group],
     stop: &'a StopHandle,
+    /// Batches of this walk before which skipping is not tried.
     retry_skip: u64,
 }
 
 impl<K: Key> Walk<'_, K> {
-    /// Completes batches until a pause is due; at least one, which is within the bounds.
+    /// Completes batches until a pause is due; at least one, which is within the bounds. `walked`, which
+    /// is 0, counts them, and pauses at `until`.
     fn run(
         &mut self,
         domains: &[ClockDomain],
         bounds: &Bounds,
-        batches: &mut u64,
+        walked: &mut u64,
         until: u64,
     ) -> Result<(), Failure> {
         let timed = bounds.time.is_some() || self.fabric.recording().is_some();
@@ -352,13 +400,13 @@ impl<K: Key> Walk<'_, K> {
         }
         // Near the horizon every batch is looked at; before a table is made, its making.
         let pause = self.clocks.edges_to_table().unwrap_or(u64::MAX).min(safe.max(1));
-        let until = until.min(batches.saturating_add(pause));
+        let until = until.min(pause);
         let limit = bounds.time.as_ref().map(|time| self.clocks.ceiling(time));
         match (limit, bounds.cycles) {
-            (None, None) => self.batches(batches, until, |_| false),
-            (Some(limit), _) => self.batches(batches, until, |clocks| clocks.next_key() >= limit),
+            (None, None) => self.batches(walked, until, |_| false),
+            (Some(limit), _) => self.batches(walked, until, |clocks| clocks.next_key() >= limit),
             (None, Some((domain, cycles))) => {
-                self.batches(batches, until, |clocks| clocks.cycle(domain as u32) >= cycles)
+                self.batches(walked, until, |clocks| clocks.cycle(domain as u32) >= cycles)
             }
         }
     }
@@ -381,7 +429,7 @@ impl<K: Key> Walk<'_, K> {
     #[inline(always)]
     fn batches(
         &mut self,
-        batches: &mut u64,
+        walked: &mut u64,
         until: u64,
         reached: impl Fn(&Clocks<K>) -> bool,
     ) -> Result<(), Failure> {
@@ -390,9 +438,9 @@ impl<K: Key> Walk<'_, K> {
                 Due::One(domain) => self.batch(&[domain])?,
                 Due::Tied => self.tied_batch()?,
             }
-            *batches += 1;
-            if *batches >= until
-                || self.fabric.wants_attention(*batches >= self.retry_skip)
+            *walked += 1;
+            if *walked >= until
+                || self.fabric.wants_attention(*walked >= self.retry_skip)
                 || self.stop.is_requested()
                 || reached(self.clocks)
             {

@@ -1,7 +1,8 @@
 //! The simulation as its users hold it: build, start, run, inspect, finish.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use clockweave_model::{ClockDomain, ExactTime, Frequency, Seconds};
 
@@ -30,7 +31,7 @@ pub enum RunStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunReport {
     /// Batches completed by this call.
-    pub batches: u64,
+    pub batches: u128,
     /// How it ended.
     pub status: RunStatus,
 }
@@ -231,15 +232,28 @@ impl Simulation {
     fn walk(
         &mut self,
         bounds: &Bounds,
-        condition: impl FnMut(&Engine) -> bool,
+        mut condition: impl FnMut(&Engine) -> bool,
         at_bounds: RunStatus,
     ) -> Result<RunReport, RunError> {
         let engine = self.engine()?;
-        let before = engine.batches;
-        // A panic ends the run: the engine is only looked at afterwards, for the report.
-        let walked = catch_unwind(AssertUnwindSafe(|| engine.walk(bounds, condition)))
-            .unwrap_or_else(|panic| Err(engine.describe_panic(panic.as_ref())));
-        let batches = engine.batches - before;
+        let looking = Cell::new(false);
+        let watched = |engine: &Engine| {
+            looking.set(true);
+            let holds = condition(engine);
+            looking.set(false);
+            holds
+        };
+        let before = engine.batches();
+        // A unit's panic ends the run: the engine is only looked at afterwards, for the report. The
+        // condition is the caller's, changes nothing, and so is its panic.
+        let walked =
+            catch_unwind(AssertUnwindSafe(|| engine.walk(bounds, watched))).unwrap_or_else(|panic| {
+                if looking.get() {
+                    resume_unwind(panic);
+                }
+                Err(engine.describe_panic(panic.as_ref()))
+            });
+        let batches = engine.batches() - before;
         let settling = engine.pending.is_some();
         match walked {
             Ok(Walked::Stopped) => Ok(RunReport { batches, status: RunStatus::Stopped }),
@@ -258,7 +272,7 @@ impl Simulation {
     /// # Errors
     /// See [`RunError`].
     pub fn run_batches(&mut self, batches: u64) -> Result<RunReport, RunError> {
-        let end = self.engine()?.batches.saturating_add(batches);
+        let end = self.engine()?.batches() + u128::from(batches);
         self.walk(&Bounds { batches: end, ..Bounds::none() }, |_| false, RunStatus::Finished)
     }
 
@@ -268,7 +282,7 @@ impl Simulation {
     /// A batch at or after `time` ran already; see [`RunError`].
     pub fn run_until_time(&mut self, time: ExactTime) -> Result<RunReport, RunError> {
         let engine = self.engine()?;
-        if engine.batches > 0 && engine.last_committed() >= time {
+        if engine.batches() > 0 && engine.last_committed() >= time {
             let next = engine.calendar.next_time();
             return Err(RunError::TimePassed { limit: time, next });
         }
@@ -294,13 +308,16 @@ impl Simulation {
     ///
     /// # Errors
     /// See [`RunError`].
+    ///
+    /// # Panics
+    /// If `predicate` does; the run is none the worse for it.
     pub fn run_until(
         &mut self,
         mut predicate: impl FnMut(&Inspection<'_>) -> bool,
         max_batches: u64,
     ) -> Result<RunReport, RunError> {
         let poll = self.poll;
-        let end = self.engine()?.batches.saturating_add(max_batches);
+        let end = self.engine()?.batches() + u128::from(max_batches);
         let bounds = Bounds { batches: end, poll, ..Bounds::none() };
         self.walk(&bounds, |engine| predicate(&Inspection { engine }), RunStatus::LimitReached)
     }
@@ -311,7 +328,7 @@ impl Simulation {
     /// # Errors
     /// See [`RunError`].
     pub fn drain_cdc(&mut self, max_batches: u64) -> Result<RunReport, RunError> {
-        let end = self.engine()?.batches.saturating_add(max_batches);
+        let end = self.engine()?.batches() + u128::from(max_batches);
         let bounds = Bounds { batches: end, poll: 1, ..Bounds::none() };
         let mut hint = 0;
         self.walk(&bounds, |engine| engine.fabric.drained(&mut hint), RunStatus::LimitReached)
@@ -351,8 +368,8 @@ impl Simulation {
         let State::Started(engine) = &mut self.state else { return Ok(None) };
         let Some(recording) = engine.fabric.take_recording() else { return Ok(None) };
         let totals = RunTotals {
-            batches: engine.batches,
-            last_committed: (engine.batches > 0).then(|| engine.last_committed()),
+            batches: engine.batches(),
+            last_committed: (engine.batches() > 0).then(|| engine.last_committed()),
             refusals: engine.fabric.refusals(),
             ..RunTotals::default()
         };
@@ -367,8 +384,8 @@ pub struct Inspection<'a> {
 
 impl Inspection<'_> {
     /// Completed batches.
-    pub fn batches(&self) -> u64 {
-        self.engine.batches
+    pub fn batches(&self) -> u128 {
+        self.engine.batches()
     }
 
     /// Exact time of the last completed batch; zero before the first.

@@ -186,7 +186,7 @@ impl Drop for Bar<'_> {
 }
 
 /// A number with commas between groups of three digits.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: impl ToString) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

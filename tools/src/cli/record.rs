@@ -190,7 +190,7 @@ struct JsonReport<'a> {
     ended: &'static str,
     stop: Option<JsonStop<'a>>,
     drained: Option<bool>,
-    batches: u64,
+    batches: u128,
     time: ExactSeconds,
     host_ns: u64,
     stats: &'a Option<Stats>,
