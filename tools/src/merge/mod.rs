@@ -1,7 +1,7 @@
 //! The per-domain logs of a run as one, in exact physical time order.
 //!
-//! Three passes: every log is read and checked ([`survey`]); a log that is not in order is sorted in
-//! bounded memory ([`sort`]); the logs are merged and written ([`kway`], [`tsv`]).
+//! Three passes: every log is read and checked (`survey`); a log that is not in order is sorted in
+//! bounded memory (`sort`); the logs are merged and written (`kway`, `tsv`).
 //!
 //! Invariants: no byte is written before every line was read, so a refused run writes nothing;
 //! memory does not grow with the run; the order is exact time, phase, domain id, unit name, ordinal.
