@@ -106,13 +106,17 @@ impl Scenario {
         sim: &mut Simulation,
         mut progress: impl FnMut(&Progress),
     ) -> Result<RunSummary, RunError> {
-        let status = self.run_to_limit(sim, &mut progress)?;
-        let termination = sim.termination().cloned();
+        let mut status = self.run_to_limit(sim, &mut progress)?;
+        let mut termination = sim.termination().cloned();
+        if let (RunStatus::Settling, Some(requested)) = (status, sim.requested_stop()) {
+            // The limit came before the end of the margin, so it is where the stop settles.
+            let settled_at = sim.inspect().map_or(ExactTime::ZERO, |state| state.last_committed());
+            termination = Some(Termination { settled_at, ..requested.clone() });
+            status = RunStatus::Stopped;
+        }
         let external = |termination: &Termination| termination.reason == TerminationReason::External;
         let drained = match self.run.drain {
-            Some(most) if status != RunStatus::Settling && !termination.as_ref().is_some_and(external) => {
-                drain(sim, most)?
-            }
+            Some(most) if !termination.as_ref().is_some_and(external) => drain(sim, most)?,
             _ => None,
         };
         let state = sim.inspect().expect("a simulation that ran has a state");

@@ -342,6 +342,14 @@ impl Simulation {
         }
     }
 
+    /// The stop that is requested and has not settled, if there is one; its settled time is not final.
+    pub fn requested_stop(&self) -> Option<&Termination> {
+        match &self.state {
+            State::Started(engine) => engine.pending.as_ref().map(|(termination, _)| termination),
+            _ => None,
+        }
+    }
+
     /// Forgets a stop, requested or settled; the run resumes exactly where it is.
     pub fn reset_termination(&mut self) {
         self.stop.clear();

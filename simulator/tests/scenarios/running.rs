@@ -89,6 +89,20 @@ fn a_stop_margin_lets_the_run_go_on() {
 }
 
 #[test]
+fn a_margin_ends_at_the_limit() {
+    let (_, first, _) = run(&fifo(&["units.consumer.stop_after=10"]));
+    let stop = ["units.consumer.stop_after=10", "run.stop_margin=1000000", "run.batches=500", "run.drain=9"];
+    let (sim, summary, _) = run(&fifo(&stop));
+    assert_eq!((summary.status, summary.batches, summary.drained), (RunStatus::Stopped, 509, Some(false)));
+    let termination = summary.termination.unwrap();
+    assert_eq!(termination.requested_at, first.termination.unwrap().requested_at);
+    // Settled at the limit, before the nine batches of draining.
+    let (_, plain, _) = run(&fifo(&["run.batches=500"]));
+    assert_eq!(termination.settled_at, plain.time);
+    assert!(sim.termination().is_none() && sim.requested_stop().is_none());
+}
+
+#[test]
 fn a_stop_from_outside_is_not_drained() {
     let scenario = fifo(&["run.drain=1000"]);
     let mut sim = scenario.build(None).unwrap();
