@@ -110,8 +110,7 @@ pub(super) fn read_links(fields: &Fields<'_>) -> Result<Vec<LinkPlan>, Located> 
         let table = Fields::table(node, &owner)?;
         let fields = Fields::new(table, node.at, &owner, &["from", "to", "delay", "capacity"])?;
         let delay = fields.integer("delay", 0..=u64::MAX)?.unwrap_or(1);
-        // Room that is freed on an edge counts from the next one, so this lets a send pass on every edge.
-        let mut connection = Connection::delayed(delay).capacity(delay.saturating_add(1).min(1 << 32));
+        let mut connection = Connection::delayed(delay);
         if let Some(capacity) = fields.integer("capacity", 1..=1 << 32)? {
             connection = connection.capacity(capacity);
         }
