@@ -31,6 +31,8 @@ struct Lane {
 pub struct Source {
     lanes: Vec<Lane>,
     options: SourceOptions,
+    /// Packets to send on each port.
+    last: u64,
     work: Work,
     ticks: u64,
 }
@@ -41,7 +43,8 @@ impl Source {
         let outlets = wiring.outlets(ports);
         let lanes =
             outlets.into_iter().map(|outlet| Lane { outlet, series: ports.series(), sent: 0 }).collect();
-        Self { lanes, options, work: Work::new(options.work), ticks: 0 }
+        let last = options.packets.unwrap_or(u64::MAX);
+        Self { lanes, options, last, work: Work::new(options.work), ticks: 0 }
     }
 
     /// Packets accepted so far, over all ports.
@@ -65,20 +68,17 @@ impl Unit for Source {
         self.ticks += 1;
         self.work.run();
         let cycle = cx.cycle();
-        let last = self.options.packets.unwrap_or(u64::MAX);
-        let mut left = false;
-        let active = self.options.gate.active(cycle);
-        for lane in &mut self.lanes {
-            if active && lane.sent < last {
+        if self.options.gate.active(cycle) {
+            for lane in self.lanes.iter_mut().filter(|lane| lane.sent < self.last) {
                 let count = lane.sent + 1;
                 let packet = Packet::new(cx.in_series(lane.series, count), count);
                 if lane.outlet.send(cx, packet).is_ok() {
                     lane.sent = count;
                 }
             }
-            left |= lane.sent < last;
         }
         if self.options.sleep {
+            let left = self.lanes.iter().any(|lane| lane.sent < self.last);
             cx.sleep_until(if left { self.options.gate.next(cycle) } else { u64::MAX });
         }
         Ok(())

@@ -89,7 +89,8 @@ impl Gate {
     /// Whether `cycle` is active.
     #[inline]
     pub fn active(&self, cycle: u64) -> bool {
-        (self.every == 1 || cycle.is_multiple_of(self.every)) && self.pattern.active(cycle)
+        self.is_open()
+            || ((self.every == 1 || cycle.is_multiple_of(self.every)) && self.pattern.active(cycle))
     }
 
     /// The next cycle after `cycle` that may be active.
@@ -98,8 +99,9 @@ impl Gate {
     }
 
     /// Whether every cycle is active.
+    #[inline]
     pub fn is_open(&self) -> bool {
-        self.every == 1 && self.pattern == Pattern::Continuous
+        self.every == 1 && matches!(self.pattern, Pattern::Continuous)
     }
 }
 

@@ -19,6 +19,9 @@ impl Work {
     /// One tick's work.
     #[inline]
     pub fn run(&mut self) {
+        if self.steps == 0 {
+            return;
+        }
         let mut x = self.state;
         for i in 0..self.steps {
             x = x.wrapping_mul(MULTIPLIER).wrapping_add(i).wrapping_add(1);
