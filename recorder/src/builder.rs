@@ -18,7 +18,8 @@ use crate::error::RecordError;
 use crate::ledger::Ledger;
 use crate::pftrace::{
     ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Compression, METADATA_PER_NAME,
-    Preamble, RunFacts, SEQUENCE, TRACE_BLOCK_BYTES, TraceSink, TrackPlan, Wrapper, kind_names,
+    Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink, TrackPlan, Wrapper,
+    kind_names,
 };
 use crate::roster::{Declarations, Roster, StreamId};
 use crate::serial::SerialRecorder;
@@ -32,6 +33,8 @@ const VIEW: &str = "events";
 const RING_BYTES: usize = 8 * 1024 * 1024;
 /// Records per ring, at least and at most.
 const RING_RECORDS: (usize, usize) = (64, 4096);
+/// Most event packets of a block of the trace.
+const HINTS_PER_BLOCK: usize = TRACE_BLOCK_BYTES / SMALLEST_EVENT;
 /// Open records: at least, and per stream.
 const OPEN_RECORDS: (usize, usize) = (8192, 16);
 
@@ -229,12 +232,17 @@ impl RecorderBuilder {
                 logs.push(setup.create(&text_log_name(domain.name()))?);
             }
         }
-        let trace = trace_file.map(|file| (setup.outlet(TRACE_BLOCK_BYTES), file));
-        let text = self.text.then(|| setup.outlet(text::block_bytes(logs.len())));
+        let hinted = compressed && self.compression.uses_hints();
+        let hints = if hinted || self.args == ArgsEncoding::Annotations { HINTS_PER_BLOCK } else { 0 };
+        let trace = trace_file.map(|file| (setup.outlet(TRACE_BLOCK_BYTES, hints), file));
+        let text = self.text.then(|| setup.outlet(text::block_bytes(logs.len()), 0));
         let writer = setup.start()?;
         let text = text.map(|outlet| TextSink::new(outlet, &logs, &self.run_id, &roster, &self.kinds));
         let outputs = match (trace, self.args) {
             (None, _) => Outputs::without_trace(text),
+            (Some((outlet, file)), ArgsEncoding::Debug) if hinted => {
+                Outputs::with_hinted(description.trace(outlet, file, compressed, interval), text)
+            }
             (Some((outlet, file)), ArgsEncoding::Debug) => {
                 Outputs::with_debug(description.trace(outlet, file, compressed, interval), text)
             }

@@ -9,6 +9,7 @@
 
 mod checkpoint;
 mod compression;
+mod deflate;
 mod event;
 mod interning;
 mod schema;
@@ -20,6 +21,7 @@ pub use compression::Compression;
 
 pub(crate) use checkpoint::{Preamble, RunFacts};
 pub(crate) use compression::Wrapper;
+pub(crate) use deflate::Hint;
 pub(crate) use event::{Annotations, Arguments, DebugFields};
 pub(crate) use interning::kind_names;
 pub(crate) use sink::{BLOCK_BYTES as TRACE_BLOCK_BYTES, TraceSink};
@@ -51,6 +53,8 @@ impl ArgsEncoding {
 pub(crate) const SEQUENCE: u32 = 2;
 /// Most bytes of packets, tags and lengths included, in one block.
 pub(crate) const BLOCK_LIMIT: usize = 262_144;
+/// No event packet is smaller: sequence, flags, type, category, name, track, seven arguments.
+pub(crate) const SMALLEST_EVENT: usize = 32;
 /// Events after which a checkpoint is due at the latest, whatever the number of units.
 pub(crate) const CHECKPOINT_EVENTS: u64 = 65_536;
 /// The same per unit.

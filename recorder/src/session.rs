@@ -26,9 +26,11 @@ use crate::writer::{Outlet, Writer, Written};
 pub(crate) enum Outputs {
     Counts(()),
     Text(TextSink),
-    Debug(TraceSink<DebugFields>),
+    Debug(TraceSink<DebugFields<false>>),
+    Hinted(TraceSink<DebugFields<true>>),
     Annotations(TraceSink<Annotations>),
-    DebugAndText((TraceSink<DebugFields>, TextSink)),
+    DebugAndText((TraceSink<DebugFields<false>>, TextSink)),
+    HintedAndText((TraceSink<DebugFields<true>>, TextSink)),
     AnnotationsAndText((TraceSink<Annotations>, TextSink)),
 }
 
@@ -39,8 +41,10 @@ macro_rules! with_sink {
             Outputs::Counts($sink) => $body,
             Outputs::Text($sink) => $body,
             Outputs::Debug($sink) => $body,
+            Outputs::Hinted($sink) => $body,
             Outputs::Annotations($sink) => $body,
             Outputs::DebugAndText($sink) => $body,
+            Outputs::HintedAndText($sink) => $body,
             Outputs::AnnotationsAndText($sink) => $body,
         }
     };
@@ -51,10 +55,17 @@ impl Outputs {
         text.map_or(Self::Counts(()), Self::Text)
     }
 
-    pub(crate) fn with_debug(trace: TraceSink<DebugFields>, text: Option<TextSink>) -> Self {
+    pub(crate) fn with_debug(trace: TraceSink<DebugFields<false>>, text: Option<TextSink>) -> Self {
         match text {
             None => Self::Debug(trace),
             Some(text) => Self::DebugAndText((trace, text)),
+        }
+    }
+
+    pub(crate) fn with_hinted(trace: TraceSink<DebugFields<true>>, text: Option<TextSink>) -> Self {
+        match text {
+            None => Self::Hinted(trace),
+            Some(text) => Self::HintedAndText((trace, text)),
         }
     }
 

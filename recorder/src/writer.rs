@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use crate::directory;
 use crate::error::RecordError;
-use crate::pftrace::Wrapper;
+use crate::pftrace::{Hint, Wrapper};
 
 /// Blocks waiting for the thread.
 const QUEUED: usize = 2;
@@ -32,11 +32,18 @@ const MAX_OPEN: usize = 128;
 pub(crate) struct Block {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) len: usize,
+    /// Where packets repeat earlier ones, for compressors that can use it.
+    pub(crate) hints: Vec<Hint>,
 }
 
 impl Block {
-    pub(crate) fn new(size: usize) -> Self {
-        Self { bytes: vec![0; size].into_boxed_slice(), len: 0 }
+    pub(crate) fn new(size: usize, hints: usize) -> Self {
+        Self { bytes: vec![0; size].into_boxed_slice(), len: 0, hints: Vec::with_capacity(hints) }
+    }
+
+    /// Whether hints cover most of it.
+    pub(crate) fn is_hinted(&self) -> bool {
+        self.hints.first().is_some_and(|first| (first.start as usize) < self.len / 2)
     }
 
     pub(crate) fn filled(&self) -> &[u8] {
@@ -126,6 +133,7 @@ pub(crate) struct Outlet {
     spare: Receiver<Block>,
     from: usize,
     size: usize,
+    hints: usize,
     allocated: usize,
     stalls: u64,
     stall_ns: u64,
@@ -164,8 +172,8 @@ impl WriterSetup {
         Ok(FileId(self.files.len() - 1))
     }
 
-    /// A way for one encoder, whose blocks have `size` bytes.
-    pub(crate) fn outlet(&mut self, size: usize) -> Outlet {
+    /// A way for one encoder, whose blocks have `size` bytes and at most `hints` hints.
+    pub(crate) fn outlet(&mut self, size: usize, hints: usize) -> Outlet {
         let (give, spare) = channel();
         self.spares.push(give);
         Outlet {
@@ -173,6 +181,7 @@ impl WriterSetup {
             spare,
             from: self.spares.len() - 1,
             size,
+            hints,
             allocated: 0,
             stalls: 0,
             stall_ns: 0,
@@ -236,10 +245,11 @@ impl Outlet {
     pub(crate) fn block(&mut self) -> Block {
         if let Ok(mut block) = self.spare.try_recv() {
             block.len = 0;
+            block.hints.clear();
             return block;
         }
-        self.allocated += self.size;
-        Block::new(self.size)
+        self.allocated += self.size + self.hints * size_of::<Hint>();
+        Block::new(self.size, self.hints)
     }
 
     /// Hands a block over; waits while the thread is behind.
@@ -303,7 +313,7 @@ impl Backend {
     fn write(&mut self, file: FileId, form: Form, block: &Block) {
         let target = &mut self.files[file.0];
         let bytes = match (form, &mut self.wrapper) {
-            (Form::Wrapped, Some(wrapper)) => wrapper.wrap(block.filled()),
+            (Form::Wrapped, Some(wrapper)) => wrapper.wrap(block),
             _ => block.filled(),
         };
         if let Err(error) = target.put(bytes, form == Form::Provisional) {

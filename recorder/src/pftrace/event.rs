@@ -69,19 +69,37 @@ pub(crate) trait Arguments {
     /// What precedes the first value that is not the unit's.
     fn template(track: u64, unit_id: u64) -> UnitTemplate;
 
+    /// Whether the compressor is told where packets repeat.
+    const HINTS: bool;
+
     /// Writes the values of `record` behind the unit's template, which begins at `start`.
-    fn put(out: &mut Cursor<'_>, start: u8, unit: &UnitTemplate, record: &EventRecord, ordinal: u64);
+    fn put(
+        out: &mut Cursor<'_>,
+        start: u8,
+        unit: &UnitTemplate,
+        record: &EventRecord,
+        ordinal: u64,
+    ) -> Landmarks;
 }
 
-/// Fields of the extension message.
-pub(crate) struct DebugFields;
+/// Where in a packet values begin.
+#[derive(Clone, Copy)]
+pub(crate) struct Landmarks {
+    pub(crate) ordinal: u8,
+    pub(crate) transaction: u8,
+}
+
+/// Fields of the extension message, with or without hints for the compressor.
+pub(crate) struct DebugFields<const HINTS: bool>;
 /// Interned debug annotations.
 pub(crate) struct Annotations;
 
 /// Tag of `TrackEvent.track_uuid`.
 const TRACK: u8 = 11 << 3;
 
-impl Arguments for DebugFields {
+impl<const HINTS: bool> Arguments for DebugFields<HINTS> {
+    const HINTS: bool = HINTS;
+
     fn template(track: u64, unit_id: u64) -> UnitTemplate {
         let mut args_length = 0;
         let (bytes, len) = template(|out| {
@@ -96,36 +114,52 @@ impl Arguments for DebugFields {
     }
 
     #[inline]
-    fn put(out: &mut Cursor<'_>, start: u8, unit: &UnitTemplate, record: &EventRecord, ordinal: u64) {
+    fn put(
+        out: &mut Cursor<'_>,
+        start: u8,
+        unit: &UnitTemplate,
+        record: &EventRecord,
+        ordinal: u64,
+    ) -> Landmarks {
         varint::put(out, record.fifo.into());
         out.byte(3 << 3);
         out.byte(record.phase as u8);
         varint::field(out, 4 << 3, record.value);
+        let ordinal_at = out.mark() + 1;
+        let transaction_at;
         if (ordinal | record.cycle | record.transaction) < varint::WORD_END {
             varint::word_field(out, 5 << 3, ordinal);
             varint::word_field(out, 6 << 3, record.cycle);
+            transaction_at = out.mark() + 1;
             varint::word_field(out, 7 << 3, record.transaction);
         } else {
             varint::field(out, 5 << 3, ordinal);
             varint::field(out, 6 << 3, record.cycle);
+            transaction_at = out.mark() + 1;
             varint::field(out, 7 << 3, record.transaction);
         }
         let length = start + unit.args_length;
         out.set(length, out.mark() - length - 1);
+        Landmarks { ordinal: ordinal_at, transaction: transaction_at }
     }
 }
 
-/// Writes one `TrackEvent.debug_annotations` with a name and a `uint_value`.
+/// Writes one `TrackEvent.debug_annotations` with a name and a `uint_value`; gives where the value
+/// begins.
 #[inline]
-fn annotation(out: &mut Cursor<'_>, name: u8, value: u64) {
+fn annotation(out: &mut Cursor<'_>, name: u8, value: u64) -> u8 {
     out.byte(4 << 3 | 2);
     let length = out.mark();
     out.copy(&[0, 1 << 3, name, 3 << 3], 4);
+    let at = out.mark();
     varint::put(out, value);
     out.set(length, out.mark() - length - 1);
+    at
 }
 
 impl Arguments for Annotations {
+    const HINTS: bool = true;
+
     fn template(track: u64, unit_id: u64) -> UnitTemplate {
         let (bytes, len) = template(|out| {
             varint::field(out, TRACK, track);
@@ -135,17 +169,18 @@ impl Arguments for Annotations {
     }
 
     #[inline]
-    fn put(out: &mut Cursor<'_>, _: u8, _: &UnitTemplate, record: &EventRecord, ordinal: u64) {
+    fn put(out: &mut Cursor<'_>, _: u8, _: &UnitTemplate, record: &EventRecord, ordinal: u64) -> Landmarks {
         annotation(out, interning::FIFO_ID, record.fifo.into());
         annotation(out, interning::PHASE, record.phase as u64);
         annotation(out, interning::VALUE, record.value);
-        annotation(out, interning::ORDINAL, ordinal);
+        let ordinal = annotation(out, interning::ORDINAL, ordinal);
         annotation(out, interning::LOCAL_CYCLE, record.cycle);
-        annotation(out, interning::TRANSACTION_ID, record.transaction);
+        let transaction = annotation(out, interning::TRANSACTION_ID, record.transaction);
+        Landmarks { ordinal, transaction }
     }
 }
 
-/// Writes one entry of `Trace.packet`; gives its size.
+/// Writes one entry of `Trace.packet`; gives its size and landmarks.
 #[inline]
 pub(crate) fn put<A: Arguments>(
     room: &mut [u8; ROOM],
@@ -154,7 +189,7 @@ pub(crate) fn put<A: Arguments>(
     unit: &UnitTemplate,
     record: &EventRecord,
     ordinal: u64,
-) -> usize {
+) -> (usize, Landmarks) {
     let mut out = Cursor::new(room);
     out.copy(&[1 << 3 | 2, 0, 8 << 3], 3);
     varint::put(&mut out, delta);
@@ -162,7 +197,7 @@ pub(crate) fn put<A: Arguments>(
     out.copy(&kind.bytes, kind.len);
     let start = out.mark();
     out.copy(&unit.bytes, unit.len);
-    A::put(&mut out, start, unit, record, ordinal);
+    let mut marks = A::put(&mut out, start, unit, record, ordinal);
     // Written in any case; kept where there is a transaction.
     let kept = u8::from(record.transaction != 0);
     out.copy(&FLOW_IDS, 2 * kept);
@@ -176,6 +211,7 @@ pub(crate) fn put<A: Arguments>(
         out.shift(2);
         out.set(1, length | 0x80);
         out.set(2, length >> 7);
+        marks = Landmarks { ordinal: marks.ordinal + 1, transaction: marks.transaction + 1 };
     }
-    out.at()
+    (out.at(), marks)
 }

@@ -7,13 +7,14 @@
 //!   block; marker, descriptor and tracks follow outside any compressed packet.
 
 use crate::cursor::ROOM;
+use crate::pftrace::deflate::{self, Hint, SLACK};
 use crate::pftrace::event::{self, Arguments, KindTemplate, UnitTemplate};
 use crate::pftrace::{BLOCK_LIMIT, Preamble};
 use crate::sink::{Event, Sink};
 use crate::writer::{Block, FileId, Form, Outlet};
 
 /// Bytes of a block's buffer.
-pub(crate) const BLOCK_BYTES: usize = BLOCK_LIMIT + ROOM;
+pub(crate) const BLOCK_BYTES: usize = BLOCK_LIMIT + if ROOM > SLACK { ROOM } else { SLACK };
 
 /// Writes the trace.
 pub(crate) struct TraceSink<A> {
@@ -139,11 +140,22 @@ impl<A: Arguments> Sink for TraceSink<A> {
         let delta = (ns - self.last_ns).unsigned_abs();
         self.last_ns = ns;
         let (kind, unit) = (&self.kinds[event.kind], &self.units[event.unit]);
-        let size = event::put::<A>(slot, delta, kind, unit, event.record, event.ordinal);
+        let (size, marks) = event::put::<A>(slot, delta, kind, unit, event.record, event.ordinal);
         if at + size > BLOCK_LIMIT {
             self.spill(size);
         } else {
             self.block.len = at + size;
+        }
+        if A::HINTS {
+            let head = delta << 48 ^ (event.kind as u64) << 32 ^ event.unit as u64 ^ event.record.value << 16;
+            self.block.hints.push(Hint {
+                start: (self.block.len - size) as u32,
+                head: deflate::key(head),
+                unit: deflate::key(event.unit as u64),
+                transaction: deflate::key(event.record.transaction),
+                ordinal_at: marks.ordinal,
+                transaction_at: marks.transaction,
+            });
         }
     }
 
