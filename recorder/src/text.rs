@@ -6,8 +6,10 @@ mod decimal;
 
 use clockweave_model::KindTable;
 
+use decimal::Running;
+
 use crate::cursor::{Cursor, ROOM};
-use crate::roster::Roster;
+use crate::roster::{Roster, Unit};
 use crate::sink::{Event, Sink};
 use crate::writer::{Block, FileId, Form, Outlet};
 
@@ -30,10 +32,29 @@ pub(crate) struct TextSink {
     outlet: Outlet,
     chunk: usize,
     logs: Vec<Log>,
-    /// By unit: its log, and its id between tabs.
-    units: Vec<(u32, Piece<24>)>,
+    units: Vec<UnitText>,
     /// By kind: its name and a tab.
     kinds: Vec<Piece<136>>,
+}
+
+/// What lines of one unit have in common.
+struct UnitText {
+    log: u32,
+    cycle: Running,
+    ordinal: Running,
+    /// The unit's id between tabs.
+    id: Piece<24>,
+}
+
+impl UnitText {
+    fn new(unit: &Unit) -> Self {
+        Self {
+            log: u32::try_from(unit.domain).expect("domains are numbered by 32 bits"),
+            cycle: Running::default(),
+            ordinal: Running::default(),
+            id: Piece::new(&format!("\t{}\t", unit.id)),
+        }
+    }
 }
 
 /// A short text of known room.
@@ -88,16 +109,11 @@ impl TextSink {
                 Log { file: *file, block }
             })
             .collect();
-        let log = |domain: usize| u32::try_from(domain).expect("domains are numbered by 32 bits");
         Self {
             outlet,
             chunk: chunk(files.len()),
             logs,
-            units: roster
-                .units
-                .iter()
-                .map(|u| (log(u.domain), Piece::new(&format!("\t{}\t", u.id))))
-                .collect(),
+            units: roster.units.iter().map(UnitText::new).collect(),
             kinds: kinds.iter().map(|(_, name)| Piece::new(&format!("{name}\t"))).collect(),
         }
     }
@@ -113,14 +129,14 @@ impl TextSink {
 impl Sink for TextSink {
     #[inline(always)]
     fn event(&mut self, _: i64, event: &Event<'_>) {
-        let (log, unit) = &self.units[event.unit];
-        let log = &mut self.logs[*log as usize];
+        let unit = &mut self.units[event.unit];
+        let log = &mut self.logs[unit.log as usize];
         let start = log.block.len;
         let room = log.block.bytes[start..].first_chunk_mut();
         let mut line = Cursor::new(room.expect("a chunk has room for a line at its limit"));
         let record = event.record;
-        decimal::put(&mut line, record.cycle);
-        unit.put(&mut line);
+        unit.cycle.put(&mut line, record.cycle);
+        unit.id.put(&mut line);
         self.kinds[event.kind].put(&mut line);
         line.copy(&[b'0' + record.phase as u8, b'\t'], 2);
         decimal::put(&mut line, record.transaction);
@@ -129,7 +145,7 @@ impl Sink for TextSink {
         line.byte(b'\t');
         decimal::put(&mut line, record.value);
         line.byte(b'\t');
-        decimal::put(&mut line, event.ordinal);
+        unit.ordinal.put(&mut line, event.ordinal);
         line.byte(b'\n');
         log.block.len = start + line.at();
         if log.block.len > self.chunk {

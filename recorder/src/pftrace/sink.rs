@@ -6,6 +6,8 @@
 //! * A checkpoint comes before the event that is one too many, so none ends a file. It closes the
 //!   block; marker, descriptor and tracks follow outside any compressed packet.
 
+use std::marker::PhantomData;
+
 use crate::cursor::ROOM;
 use crate::pftrace::deflate::{self, Hint, SLACK};
 use crate::pftrace::event::{self, Arguments, KindTemplate, UnitTemplate};
@@ -16,78 +18,15 @@ use crate::writer::{Block, FileId, Form, Outlet};
 /// Bytes of a block's buffer.
 pub(crate) const BLOCK_BYTES: usize = BLOCK_LIMIT + if ROOM > SLACK { ROOM } else { SLACK };
 
-/// Writes the trace.
-pub(crate) struct TraceSink<A> {
+/// Blocks of packets on their way to the file.
+struct Blocks {
     outlet: Outlet,
     file: FileId,
     form: Form,
-    block: Block,
-    kinds: Box<[KindTemplate]>,
-    units: Box<[UnitTemplate]>,
-    last_ns: i64,
-    /// Events per checkpoint, and until the next.
-    interval: u64,
-    remaining: u64,
-    preamble: Preamble,
-    arguments: std::marker::PhantomData<A>,
+    open: Block,
 }
 
-impl<A: Arguments> TraceSink<A> {
-    /// Opens the trace. `kinds` are the interned names by kind, `units` pairs of track and unit id.
-    pub(crate) fn new(
-        mut outlet: Outlet,
-        file: FileId,
-        compressed: bool,
-        preamble: Preamble,
-        interval: u64,
-        kinds: &[u64],
-        units: impl Iterator<Item = (u64, u64)>,
-    ) -> Self {
-        let block = outlet.block();
-        let mut sink = Self {
-            outlet,
-            file,
-            form: if compressed { Form::Wrapped } else { Form::Plain },
-            block,
-            kinds: kinds.iter().map(|name| KindTemplate::new(*name)).collect(),
-            units: units.map(|(track, id)| A::template(track, id)).collect(),
-            last_ns: 0,
-            interval,
-            remaining: interval,
-            preamble,
-            arguments: std::marker::PhantomData,
-        };
-        sink.open();
-        sink
-    }
-
-    fn open(&mut self) {
-        if let Some(extension) = self.preamble.extension.take() {
-            self.outside(std::slice::from_ref(&extension));
-            self.preamble.extension = Some(extension);
-        }
-        let tracks = std::mem::take(&mut self.preamble.tracks);
-        tracks.iter().for_each(|packet| self.append(packet));
-        self.preamble.tracks = tracks;
-        let state = self.preamble.state(0);
-        self.append(&state);
-        for packet in std::mem::take(&mut self.preamble.explanations) {
-            self.append(&packet);
-        }
-    }
-
-    #[cold]
-    fn checkpoint(&mut self) {
-        self.remaining = self.interval;
-        let marker = std::mem::take(&mut self.preamble.marker);
-        let extension = self.preamble.extension.take();
-        let tracks = std::mem::take(&mut self.preamble.tracks);
-        self.outside(std::iter::once(&marker).chain(&extension).chain(&tracks));
-        (self.preamble.marker, self.preamble.extension, self.preamble.tracks) = (marker, extension, tracks);
-        let state = self.preamble.state(self.last_ns.unsigned_abs());
-        self.append(&state);
-    }
-
+impl Blocks {
     /// Appends packets that no compressed packet may hold.
     fn outside<'a>(&mut self, packets: impl IntoIterator<Item = &'a Vec<u8>>) {
         self.send();
@@ -99,31 +38,107 @@ impl<A: Arguments> TraceSink<A> {
 
     fn append(&mut self, packet: &[u8]) {
         assert!(packet.len() <= BLOCK_LIMIT, "no packet is as large as a block");
-        if self.block.len + packet.len() > BLOCK_LIMIT {
+        if self.open.len + packet.len() > BLOCK_LIMIT {
             self.send();
         }
-        let at = self.block.len;
-        self.block.bytes[at..at + packet.len()].copy_from_slice(packet);
-        self.block.len = at + packet.len();
+        let at = self.open.len;
+        self.open.bytes[at..at + packet.len()].copy_from_slice(packet);
+        self.open.len = at + packet.len();
     }
 
     /// Hands the block over, unless it is empty.
     fn send(&mut self) {
-        if self.block.len > 0 {
-            let full = std::mem::replace(&mut self.block, self.outlet.block());
+        if self.open.len > 0 {
+            let full = std::mem::replace(&mut self.open, self.outlet.block());
             self.outlet.send(self.file, self.form, full);
         }
     }
 
-    /// Moves the packet of `size` bytes that passed the limit to the next block.
+    /// Takes the packet of `size` bytes that was written behind the last one.
+    #[inline]
+    fn take(&mut self, size: usize) {
+        if self.open.len + size > BLOCK_LIMIT {
+            self.spill(size);
+        } else {
+            self.open.len += size;
+        }
+    }
+
+    /// Moves a packet that would pass the limit to the next block.
     #[cold]
     fn spill(&mut self, size: usize) {
         let mut next = self.outlet.block();
-        let at = self.block.len;
-        next.bytes[..size].copy_from_slice(&self.block.bytes[at..at + size]);
+        let at = self.open.len;
+        next.bytes[..size].copy_from_slice(&self.open.bytes[at..at + size]);
         next.len = size;
-        let full = std::mem::replace(&mut self.block, next);
+        let full = std::mem::replace(&mut self.open, next);
         self.outlet.send(self.file, self.form, full);
+    }
+
+    /// Makes the open block reach the file, to be replaced when it is complete.
+    fn flush(&mut self) {
+        if self.open.len == 0 {
+            return;
+        }
+        if self.form == Form::Plain {
+            return self.send();
+        }
+        let mut copy = self.outlet.block();
+        copy.bytes[..self.open.len].copy_from_slice(self.open.filled());
+        copy.len = self.open.len;
+        self.outlet.send(self.file, Form::Provisional, copy);
+    }
+}
+
+/// Writes the trace.
+pub(crate) struct TraceSink<A> {
+    blocks: Blocks,
+    kinds: Box<[KindTemplate]>,
+    units: Box<[UnitTemplate]>,
+    last_ns: i64,
+    /// Events per checkpoint, and until the next.
+    interval: u64,
+    remaining: u64,
+    preamble: Preamble,
+    arguments: PhantomData<A>,
+}
+
+impl<A: Arguments> TraceSink<A> {
+    /// Opens the trace. `kinds` are the interned names by kind, `units` pairs of track and unit id.
+    pub(crate) fn new(
+        mut outlet: Outlet,
+        file: FileId,
+        compressed: bool,
+        mut preamble: Preamble,
+        interval: u64,
+        kinds: &[u64],
+        units: impl Iterator<Item = (u64, u64)>,
+    ) -> Self {
+        let form = if compressed { Form::Wrapped } else { Form::Plain };
+        let open = outlet.block();
+        let mut blocks = Blocks { outlet, file, form, open };
+        blocks.outside(&preamble.extension);
+        preamble.tracks.iter().for_each(|packet| blocks.append(packet));
+        blocks.append(&preamble.state(0));
+        preamble.explanations.iter().for_each(|packet| blocks.append(packet));
+        Self {
+            blocks,
+            kinds: kinds.iter().map(|name| KindTemplate::new(*name)).collect(),
+            units: units.map(|(track, id)| A::template(track, id)).collect(),
+            last_ns: 0,
+            interval,
+            remaining: interval,
+            preamble,
+            arguments: PhantomData,
+        }
+    }
+
+    #[cold]
+    fn checkpoint(&mut self) {
+        self.remaining = self.interval;
+        let Preamble { marker, extension, tracks, .. } = &self.preamble;
+        self.blocks.outside(std::iter::once(marker).chain(extension).chain(tracks));
+        self.blocks.append(&self.preamble.state(self.last_ns.unsigned_abs()));
     }
 }
 
@@ -134,22 +149,18 @@ impl<A: Arguments> Sink for TraceSink<A> {
             self.checkpoint();
         }
         self.remaining -= 1;
-        let at = self.block.len;
-        let slot =
-            self.block.bytes[at..].first_chunk_mut().expect("a block has room for a packet at its limit");
+        let behind = &mut self.blocks.open.bytes[self.blocks.open.len..];
+        let slot = behind.first_chunk_mut().expect("a block has room for a packet at its limit");
         let delta = (ns - self.last_ns).unsigned_abs();
         self.last_ns = ns;
         let (kind, unit) = (&self.kinds[event.kind], &self.units[event.unit]);
         let (size, marks) = event::put::<A>(slot, delta, kind, unit, event.record, event.ordinal);
-        if at + size > BLOCK_LIMIT {
-            self.spill(size);
-        } else {
-            self.block.len = at + size;
-        }
+        self.blocks.take(size);
         if A::HINTS {
             let head = delta << 48 ^ (event.kind as u64) << 32 ^ event.unit as u64 ^ event.record.value << 16;
-            self.block.hints.push(Hint {
-                start: (self.block.len - size) as u32,
+            let block = &mut self.blocks.open;
+            block.hints.push(Hint {
+                start: (block.len - size) as u32,
                 head: deflate::key(head),
                 unit: deflate::key(event.unit as u64),
                 transaction: deflate::key(event.record.transaction),
@@ -160,23 +171,14 @@ impl<A: Arguments> Sink for TraceSink<A> {
     }
 
     fn flush(&mut self) {
-        if self.block.len == 0 {
-            return;
-        }
-        if self.form == Form::Plain {
-            return self.send();
-        }
-        let mut copy = self.outlet.block();
-        copy.bytes[..self.block.len].copy_from_slice(self.block.filled());
-        copy.len = self.block.len;
-        self.outlet.send(self.file, Form::Provisional, copy);
+        self.blocks.flush();
     }
 
     fn finish(&mut self) {
-        self.send();
+        self.blocks.send();
     }
 
     fn outlets(&self) -> impl Iterator<Item = &Outlet> {
-        std::iter::once(&self.outlet)
+        std::iter::once(&self.blocks.outlet)
     }
 }

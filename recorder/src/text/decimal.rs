@@ -47,6 +47,50 @@ fn wide(out: &mut Cursor<'_>, value: u64) {
     out.word(spread(low) | ZEROS, 8);
 }
 
+/// A number that mostly stays the same or grows by one, kept as digits.
+#[derive(Clone, Copy)]
+pub(crate) struct Running {
+    value: u64,
+    /// Its digits, the first in the lowest byte.
+    digits: u64,
+    /// Where in `digits` the last one is.
+    last: u32,
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self { value: 0, digits: u64::from(b'0'), last: 0 }
+    }
+}
+
+impl Running {
+    /// Writes `value`, which becomes the number.
+    #[inline]
+    pub(crate) fn put(&mut self, out: &mut Cursor<'_>, value: u64) {
+        let step = value.wrapping_sub(self.value);
+        if step > 1 || (self.digits >> self.last) + step > u64::from(b'9') {
+            self.renew(value);
+        } else {
+            self.value = value;
+            self.digits += step << self.last;
+        }
+        if self.value == value {
+            out.word(self.digits, 1 + (self.last >> 3) as u8);
+        } else {
+            put(out, value);
+        }
+    }
+
+    /// Takes on `value` if its digits fit.
+    fn renew(&mut self, value: u64) {
+        if value < EIGHT_DIGITS {
+            let digits = spread(value);
+            let skip = (digits | 1 << 63).trailing_zeros() & 56;
+            *self = Self { value, digits: (digits | ZEROS) >> skip, last: 56 - skip };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +122,23 @@ mod tests {
             }
         }
         assert_eq!(by_put(u64::MAX), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn running_numbers_may_stay_step_and_jump() {
+        let mut running = Running::default();
+        let mut values: Vec<u64> = vec![0, 0, 1, 1, 2];
+        values.extend(2..1200);
+        values.extend([1199, 7, 7, 8, 9, 10, 0, 99_999_998]);
+        values.extend(99_999_998..100_000_012);
+        values.extend([99_999_999, 99_999_999, 100_000_000, 3, 4, u64::MAX, 0, u64::MAX, 1]);
+        for value in values {
+            let mut room = [0; ROOM];
+            let mut out = Cursor::new(&mut room);
+            running.put(&mut out, value);
+            let end = out.at();
+            assert_eq!(std::str::from_utf8(&room[..end]).unwrap(), value.to_string());
+        }
     }
 
     #[test]

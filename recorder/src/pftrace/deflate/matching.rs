@@ -165,20 +165,20 @@ impl Matcher {
         // Packets without hints in between.
         let mut at = self.literals(bytes, at, start);
         while at < ordinal {
-            let (source, length) = longest(bytes, at, from(head, at - start), 0, 0);
-            at = self.token(bytes, len, at, source, length);
+            let (source, length) = longest(bytes, len, at, from(head, at - start), (0, 0));
+            at = self.token(bytes, at, source, length);
         }
         // An ordinal differs from the unit's last one at once.
         at = self.literals(bytes, at, (ordinal + 1).min(end));
         while at < transaction {
-            let (source, length) = longest(bytes, at, from(unit.ordinal, at - ordinal), 0, 0);
-            at = self.token(bytes, len, at, source, length);
+            let (source, length) = longest(bytes, len, at, from(unit.ordinal, at - ordinal), (0, 0));
+            at = self.token(bytes, at, source, length);
         }
         while at < end {
             let offset = at - transaction;
-            let (source, length) = longest(bytes, at, from(unit.transaction, offset), 0, 0);
-            let (source, length) = longest(bytes, at, from(earlier, offset), source, length);
-            at = self.token(bytes, len, at, source, length);
+            let known = longest(bytes, len, at, from(unit.transaction, offset), (0, 0));
+            let (source, length) = longest(bytes, len, at, from(earlier, offset), known);
+            at = self.token(bytes, at, source, length);
         }
         at
     }
@@ -195,8 +195,7 @@ impl Matcher {
 
     /// Appends a match if it is long enough, or a literal; gives the position behind it.
     #[inline]
-    fn token(&mut self, bytes: &[u8], len: usize, at: usize, source: usize, length: usize) -> usize {
-        let length = length.min(len - at);
+    fn token(&mut self, bytes: &[u8], at: usize, source: usize, length: usize) -> usize {
         if length < MIN_MATCH {
             return self.literals(bytes, at, at + 1);
         }
@@ -209,15 +208,16 @@ impl Matcher {
     }
 }
 
-/// The longer of a match that is known and what `from` offers; the nearer of two as long.
+/// The longer of a match that is known, as source and length, and what `from` offers; the nearer of
+/// two as long. Matches end with the block: what lies behind it must not decide between them.
 #[inline]
-fn longest(bytes: &[u8], at: usize, from: usize, known: usize, length: usize) -> (usize, usize) {
+fn longest(bytes: &[u8], len: usize, at: usize, from: usize, known: (usize, usize)) -> (usize, usize) {
     // One comparison for a place that is nowhere, not earlier, or too far.
     if at.wrapping_sub(from).wrapping_sub(1) >= WINDOW {
-        return (known, length);
+        return known;
     }
-    let same = common(bytes, from, at);
-    if same > length || same == length && from > known { (from, same) } else { (known, length) }
+    let same = common(bytes, from, at).min(len - at);
+    if same > known.1 || same == known.1 && from > known.0 { (from, same) } else { known }
 }
 
 /// How many bytes from `from` and from `at` on are the same, at most [`MAX_MATCH`].
