@@ -141,6 +141,27 @@ fn a_block_is_as_full_as_it_can_be_and_never_fuller() {
     }
 }
 
+/// Every character of the run id moves the events by two bytes; for one of these ids they end exactly
+/// at the limit.
+#[test]
+fn a_block_may_be_full_to_the_byte() {
+    let first_block = |length: usize| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut builder = two_clocks::builder(dir.path());
+        builder.text(false).run_id("x".repeat(length));
+        let unit = builder.add_stream(1, 1, "unit").unwrap();
+        let mut recorder = builder.start_serial().unwrap();
+        for n in 0..5500 {
+            recorder.record(unit, n, KindId::USER, n + 1, 0, 3, Phase::Commit);
+            recorder.end_instant(n as i64).unwrap();
+        }
+        recorder.close(RunTotals::default()).unwrap();
+        reading::read(&dir.path().join(TRACE_FILE)).wrapped[0]
+    };
+    let sizes: Vec<usize> = (1..=60).map(first_block).collect();
+    assert_eq!(sizes.iter().max(), Some(&262_144), "{sizes:?}");
+}
+
 #[test]
 fn an_interval_of_zero_is_refused() {
     let root = tempfile::tempdir().unwrap();
