@@ -141,15 +141,15 @@ fn a_block_is_as_full_as_it_can_be_and_never_fuller() {
     }
 }
 
-/// Every character of the run id moves the events by two bytes; for one of these ids they end exactly
+/// Every character of the unit's name moves the events by a byte; for one of these names they end exactly
 /// at the limit.
 #[test]
 fn a_block_may_be_full_to_the_byte() {
     let first_block = |length: usize| {
         let dir = tempfile::tempdir().unwrap();
         let mut builder = two_clocks::builder(dir.path());
-        builder.text(false).run_id("x".repeat(length));
-        let unit = builder.add_stream(1, 1, "unit").unwrap();
+        builder.text(false);
+        let unit = builder.add_stream(1, 1, &"x".repeat(length)).unwrap();
         let mut recorder = builder.start_serial().unwrap();
         for n in 0..5500 {
             recorder.record(unit, n, KindId::USER, n + 1, 0, 3, Phase::Commit);
