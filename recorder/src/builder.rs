@@ -50,6 +50,7 @@ pub struct RecorderBuilder {
     checkpoint_interval: Option<u64>,
     open_records: Option<usize>,
     metadata_bytes: usize,
+    pub(crate) lossless: bool,
     force: bool,
     kinds: KindTable,
     fifos: BTreeMap<u32, FifoEntry>,
@@ -70,6 +71,7 @@ impl RecorderBuilder {
             checkpoint_interval: None,
             open_records: None,
             metadata_bytes: 4 * 1024 * 1024,
+            lossless: true,
             force: false,
             kinds: KindTable::default(),
             fifos: BTreeMap::new(),
@@ -215,6 +217,7 @@ impl RecorderBuilder {
         let description = Description {
             run_id: &self.run_id,
             tool_version: &self.tool_version,
+            lossless: self.lossless,
             args: self.args,
             kinds: &self.kinds,
             roster: &roster,
@@ -287,6 +290,7 @@ impl RecorderBuilder {
 struct Description<'a> {
     run_id: &'a str,
     tool_version: &'a str,
+    lossless: bool,
     args: ArgsEncoding,
     kinds: &'a KindTable,
     roster: &'a Roster,
@@ -301,6 +305,7 @@ impl Description<'_> {
         configuration: BTreeMap<String, String>,
     ) -> Manifest {
         let mut manifest = Manifest::new(self.run_id);
+        manifest.lossless = self.lossless;
         manifest.stream_capacity = ring_records(streams);
         manifest.domains = self.roster.domains.iter().map(ManifestDomain::from).collect();
         let units = self.roster.units.iter().zip(&self.tracks.units);
@@ -332,8 +337,12 @@ impl Description<'_> {
         compressed: bool,
         interval: u64,
     ) -> TraceSink<A> {
-        let facts =
-            RunFacts { run_id: self.run_id, tool_version: self.tool_version, view: VIEW, lossless: true };
+        let facts = RunFacts {
+            run_id: self.run_id,
+            tool_version: self.tool_version,
+            view: VIEW,
+            lossless: self.lossless,
+        };
         let preamble = Preamble::new(&facts, self.roster, self.tracks, self.kinds, self.args);
         let units = self.tracks.units.iter().copied().zip(self.roster.units.iter().map(|unit| unit.id));
         TraceSink::new(outlet, file, compressed, preamble, interval, &kind_names(self.kinds), units)

@@ -2,16 +2,17 @@
 //!
 //! # Invariants
 //!
-//! * A unit's ordinals are 0, 1, 2, … in the total order, whichever producers its events come from.
+//! * A unit's ordinals are 0, 1, 2, … in the total order, whichever producers its events come from;
+//!   dropped events have theirs too.
 //! * A unit's local cycles never decrease.
 
-use clockweave_model::{KindId, KindTable};
+use clockweave_model::{KindId, KindTable, Phase};
 
 use crate::bucket::OpenBucket;
 use crate::error::RecordError;
 use crate::flows::Transactions;
 use crate::roster::Roster;
-use crate::sink::{Event, Sink};
+use crate::sink::{Event, Gap, Sink};
 
 /// Kind numbers are below this: 1,024 kinds from 256 on, at most.
 const KIND_SPACE: usize = 2048;
@@ -34,6 +35,9 @@ pub(crate) struct Ledger {
     kinds: usize,
     /// Events by unit, then kind.
     counts: Box<[u64]>,
+    /// Dropped events by unit.
+    dropped: Box<[u64]>,
+    gaps: u64,
     transactions: Transactions,
 }
 
@@ -56,6 +60,8 @@ impl Ledger {
             kind_index,
             kinds,
             counts: vec![0; roster.units.len() * kinds].into_boxed_slice(),
+            dropped: vec![0; roster.units.len()].into_boxed_slice(),
+            gaps: 0,
             transactions: Transactions::new(),
         }
     }
@@ -92,6 +98,25 @@ impl Ledger {
         Ok(())
     }
 
+    /// Passes on that `count` events of `unit` were dropped here, the first at `cycle` and `phase`.
+    #[allow(dead_code, reason = "for streams that may drop")]
+    pub(crate) fn gap<S: Sink>(
+        &mut self,
+        sink: &mut S,
+        ns: i64,
+        unit: usize,
+        count: u64,
+        cycle: u64,
+        phase: Phase,
+    ) {
+        let state = &mut self.units[unit];
+        let ordinal = state.ordinal;
+        state.ordinal += count;
+        self.dropped[unit] += count;
+        self.gaps += 1;
+        sink.gap(ns, &Gap { unit, ordinal, count, cycle, phase });
+    }
+
     #[inline]
     fn index(&self, kind: KindId) -> usize {
         self.kind_index.get(usize::from(kind.0)).copied().unwrap_or(NO_KIND).into()
@@ -107,9 +132,15 @@ impl Ledger {
         self.transactions.edges()
     }
 
-    /// Events of unit `unit`.
-    pub(crate) fn events(&self, unit: usize) -> u64 {
-        self.units[unit].ordinal
+    /// Events of unit `unit` that were passed on, and that were dropped.
+    pub(crate) fn events(&self, unit: usize) -> (u64, u64) {
+        let dropped = self.dropped[unit];
+        (self.units[unit].ordinal - dropped, dropped)
+    }
+
+    /// Gaps of all units.
+    pub(crate) fn gaps(&self) -> u64 {
+        self.gaps
     }
 }
 

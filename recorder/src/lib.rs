@@ -41,6 +41,8 @@ mod cursor;
 mod directory;
 mod error;
 mod flows;
+#[cfg(test)]
+mod gap_tests;
 mod ledger;
 mod pftrace;
 mod roster;

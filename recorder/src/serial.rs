@@ -90,6 +90,14 @@ impl SerialRecorder {
     }
 }
 
+#[cfg(test)]
+impl SerialRecorder {
+    /// Drops `count` events of unit `unit`, by place in the roster, between two instants.
+    pub(crate) fn drop_events(&mut self, ns: i64, unit: usize, count: u64, cycle: u64, phase: Phase) {
+        self.session.gap(ns, unit, count, cycle, phase).unwrap();
+    }
+}
+
 impl Drop for SerialRecorder {
     fn drop(&mut self) {
         self.session.close_unasked();

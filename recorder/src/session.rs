@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use clockweave_model::KindTable;
+use clockweave_model::{KindTable, Phase};
 
 use crate::bucket::OpenBucket;
 use crate::directory::{self, STATS_FILE};
@@ -142,6 +142,23 @@ impl Session {
         }
     }
 
+    /// Passes a gap to the outputs.
+    #[allow(dead_code, reason = "for streams that may drop")]
+    pub(crate) fn gap(
+        &mut self,
+        ns: i64,
+        unit: usize,
+        count: u64,
+        cycle: u64,
+        phase: Phase,
+    ) -> Result<(), Box<RecordError>> {
+        let (None, Some(Running { outputs, .. })) = (&self.failure, &mut self.running) else {
+            return Err(self.stopped());
+        };
+        with_sink!(outputs, sink => self.ledger.gap(sink, ns, unit, count, cycle, phase));
+        Ok(())
+    }
+
     #[cold]
     fn stopped(&self) -> Box<RecordError> {
         Box::new(self.failure.clone().unwrap_or(RecordError::Closed))
@@ -227,10 +244,11 @@ impl Session {
         let streams: Vec<StreamStats> =
             (0..self.roster.units.len()).map(|unit| self.stream_stats(unit)).collect();
         let events = streams.iter().map(|stream| stream.retained).sum();
+        let dropped = streams.iter().map(|stream| stream.dropped).sum();
         let peak = bucket.peak_bucket() as u64;
         Stats {
             events,
-            dropped_events: 0,
+            dropped_events: dropped,
             producer_stalls: figures.stalls,
             producer_stall_ns: figures.stall_ns,
             admission_retries: 0,
@@ -246,14 +264,14 @@ impl Session {
             file_bytes: figures.written.bytes + self.manifest_bytes,
             clockweave: StatsExtension {
                 events: EventTotals {
-                    produced: events + totals.filtered,
+                    produced: events + dropped,
                     retained: events,
-                    dropped: 0,
+                    dropped,
                     filtered: totals.filtered,
                 },
                 streams,
                 flow_edges: self.ledger.flow_edges(),
-                gaps: 0,
+                gaps: self.ledger.gaps(),
                 batches: totals.batches,
                 last_committed: totals.last_committed.as_ref().map(ExactSeconds::from),
                 refusals: totals.refusals,
@@ -264,15 +282,15 @@ impl Session {
     }
 
     fn stream_stats(&self, unit: usize) -> StreamStats {
-        let retained = self.ledger.events(unit);
+        let (retained, dropped) = self.ledger.events(unit);
         let names = self.kinds.iter().map(|(_, name)| name);
         let counted = names.zip(self.ledger.counts(unit)).filter(|(_, count)| **count > 0);
         StreamStats {
             unit_id: self.roster.units[unit].id,
             unit: self.roster.units[unit].name.clone(),
-            produced: retained,
+            produced: retained + dropped,
             retained,
-            dropped: 0,
+            dropped,
             kinds: counted.map(|(name, count)| (name.to_owned(), *count)).collect(),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Sinks are combined at compile time, so that no event asks which outputs a run has.
 
-use clockweave_model::EventRecord;
+use clockweave_model::{EventRecord, Phase};
 
 use crate::writer::Outlet;
 
@@ -16,10 +16,27 @@ pub(crate) struct Event<'a> {
     pub(crate) ordinal: u64,
 }
 
+/// Consecutive events of one unit that were dropped by a run that may do so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// Index of the unit in the roster.
+    pub(crate) unit: usize,
+    /// Ordinal of the first of them.
+    pub(crate) ordinal: u64,
+    pub(crate) count: u64,
+    /// Edge and phase of the first of them.
+    pub(crate) cycle: u64,
+    pub(crate) phase: Phase,
+}
+
 /// An output.
 pub(crate) trait Sink {
     /// Takes the next event of the total order; `ns` is the display nanosecond.
     fn event(&mut self, ns: i64, event: &Event<'_>);
+
+    /// Takes a gap, which has a place in the total order as an event has.
+    #[allow(dead_code, reason = "for streams that may drop")]
+    fn gap(&mut self, ns: i64, gap: &Gap);
 
     /// Makes everything taken so far reach the file, without changing what the file will hold in
     /// the end.
@@ -37,6 +54,8 @@ impl Sink for () {
     #[inline]
     fn event(&mut self, _: i64, _: &Event<'_>) {}
 
+    fn gap(&mut self, _: i64, _: &Gap) {}
+
     fn flush(&mut self) {}
 
     fn finish(&mut self) {}
@@ -52,6 +71,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn event(&mut self, ns: i64, event: &Event<'_>) {
         self.0.event(ns, event);
         self.1.event(ns, event);
+    }
+
+    fn gap(&mut self, ns: i64, gap: &Gap) {
+        self.0.gap(ns, gap);
+        self.1.gap(ns, gap);
     }
 
     fn flush(&mut self) {

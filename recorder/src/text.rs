@@ -10,7 +10,7 @@ use decimal::Running;
 
 use crate::cursor::{Cursor, ROOM};
 use crate::roster::{Roster, Unit};
-use crate::sink::{Event, Sink};
+use crate::sink::{Event, Gap, Sink};
 use crate::writer::{Block, FileId, Form, Outlet};
 
 /// The largest chunk that is handed over at once, and the smallest.
@@ -42,6 +42,7 @@ struct UnitText {
     log: u32,
     cycle: Running,
     ordinal: Running,
+    unit_id: u64,
     /// The unit's id between tabs.
     id: Piece<24>,
 }
@@ -52,6 +53,7 @@ impl UnitText {
             log: u32::try_from(unit.domain).expect("domains are numbered by 32 bits"),
             cycle: Running::default(),
             ordinal: Running::default(),
+            unit_id: unit.id,
             id: Piece::new(&format!("\t{}\t", unit.id)),
         }
     }
@@ -118,6 +120,16 @@ impl TextSink {
         }
     }
 
+    /// Hands over a chunk that has reached its limit.
+    #[inline]
+    fn send_full(&mut self, log: usize) {
+        let log = &mut self.logs[log];
+        if log.block.len > self.chunk {
+            let full = std::mem::replace(&mut log.block, self.outlet.block());
+            self.outlet.send(log.file, Form::Plain, full);
+        }
+    }
+
     fn send_all(&mut self) {
         for log in self.logs.iter_mut().filter(|log| log.block.len > 0) {
             let full = std::mem::replace(&mut log.block, self.outlet.block());
@@ -130,7 +142,8 @@ impl Sink for TextSink {
     #[inline(always)]
     fn event(&mut self, _: i64, event: &Event<'_>) {
         let unit = &mut self.units[event.unit];
-        let log = &mut self.logs[unit.log as usize];
+        let at = unit.log as usize;
+        let log = &mut self.logs[at];
         let start = log.block.len;
         let room = log.block.bytes[start..].first_chunk_mut();
         let mut line = Cursor::new(room.expect("a chunk has room for a line at its limit"));
@@ -148,10 +161,18 @@ impl Sink for TextSink {
         unit.ordinal.put(&mut line, event.ordinal);
         line.byte(b'\n');
         log.block.len = start + line.at();
-        if log.block.len > self.chunk {
-            let full = std::mem::replace(&mut log.block, self.outlet.block());
-            self.outlet.send(log.file, Form::Plain, full);
-        }
+        self.send_full(at);
+    }
+
+    fn gap(&mut self, _: i64, gap: &Gap) {
+        let unit = &self.units[gap.unit];
+        let (at, Gap { ordinal, count, cycle, .. }) = (unit.log as usize, gap);
+        let (id, phase) = (unit.unit_id, gap.phase as u8);
+        let line = format!("# gap unit={id} ordinal={ordinal} count={count} cycle={cycle} phase={phase}\n");
+        let block = &mut self.logs[at].block;
+        block.bytes[block.len..block.len + line.len()].copy_from_slice(line.as_bytes());
+        block.len += line.len();
+        self.send_full(at);
     }
 
     fn flush(&mut self) {

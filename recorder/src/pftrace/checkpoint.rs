@@ -5,12 +5,13 @@ use clockweave_model::{ClockDomain, KindTable};
 
 use crate::pftrace::interning::{self, CATEGORY_META};
 use crate::pftrace::schema::{
-    AnnotationValue, Clock, ClockSnapshot, DebugAnnotation, EventType, ExtensionDescriptor, FieldDescriptor,
-    FileDescriptor, FileDescriptorSet, MessageDescriptor, NEEDS_STATE, STATE_CLEARED, SYNCHRONIZATION_MARKER,
-    TracePacket, TracePacketDefaults, TrackEvent,
+    AnnotationValue, BufferStats, Clock, ClockSnapshot, DebugAnnotation, EventType, ExtensionDescriptor,
+    FieldDescriptor, FileDescriptor, FileDescriptorSet, MessageDescriptor, NEEDS_STATE, STATE_CLEARED,
+    SYNCHRONIZATION_MARKER, TracePacket, TracePacketDefaults, TraceStats, TrackEvent,
 };
 use crate::pftrace::{ArgsEncoding, SEQUENCE, TrackPlan};
 use crate::roster::Roster;
+use crate::sink::Gap;
 
 /// Event times: nanoseconds, each relative to the one before.
 const CLOCK_DELTA: u32 = 64;
@@ -75,7 +76,7 @@ impl Preamble {
                 sequence_flags: Some(STATE_CLEARED),
                 first_packet_on_sequence: Some(true),
                 trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(CLOCK_DELTA) }),
-                interned_data: Some(interning::tables(kinds, args)),
+                interned_data: Some(interning::tables(kinds, args, facts.lossless)),
                 ..on_sequence
             },
         }
@@ -136,9 +137,28 @@ fn extension_packet() -> Vec<u8> {
     .entry()
 }
 
-fn instant(name: u64, track: u64, annotations: Vec<(u64, AnnotationValue)>) -> Vec<u8> {
+/// A gap, `delta` nanoseconds after the packet before.
+pub(crate) fn gap_packet(delta: u64, track: u64, gap: &Gap) -> Vec<u8> {
+    let annotations = [
+        (interning::COUNT, gap.count),
+        (interning::FIRST_ORDINAL, gap.ordinal),
+        (interning::CYCLE, gap.cycle),
+        (interning::PHASE.into(), gap.phase as u64),
+    ];
+    let annotations = annotations.map(|(iid, value)| (iid, AnnotationValue::Uint(value)));
+    instant(delta, interning::NAME_GAP, track, annotations.to_vec())
+}
+
+/// What makes an importer report that `events` were lost.
+pub(crate) fn loss_packet(events: u64) -> Vec<u8> {
+    let buffer = BufferStats { trace_writer_packet_loss: Some(events) };
+    let trace_stats = Some(TraceStats { buffer_stats: vec![buffer] });
+    TracePacket { trace_stats, ..TracePacket::default() }.entry()
+}
+
+fn instant(delta: u64, name: u64, track: u64, annotations: Vec<(u64, AnnotationValue)>) -> Vec<u8> {
     TracePacket {
-        timestamp: Some(0),
+        timestamp: Some(delta),
         trusted_packet_sequence_id: Some(SEQUENCE),
         sequence_flags: Some(NEEDS_STATE),
         track_event: Some(TrackEvent {
@@ -166,7 +186,7 @@ fn explain_domain(domain: &ClockDomain, track: u64) -> Vec<u8> {
         (interning::PHASE_DEN, *phase.denom()),
     ];
     let annotations = annotations.map(|(iid, value)| (iid, AnnotationValue::Uint(value)));
-    instant(interning::NAME_CLOCK_DOMAIN, track, annotations.to_vec())
+    instant(0, interning::NAME_CLOCK_DOMAIN, track, annotations.to_vec())
 }
 
 fn explain_run(facts: &RunFacts<'_>, track: u64) -> Vec<u8> {
@@ -177,5 +197,5 @@ fn explain_run(facts: &RunFacts<'_>, track: u64) -> Vec<u8> {
         (interning::VIEW, text(facts.view)),
         (interning::LOSSLESS, AnnotationValue::Bool(facts.lossless)),
     ];
-    instant(interning::NAME_RUN, track, annotations)
+    instant(0, interning::NAME_RUN, track, annotations)
 }

@@ -3,7 +3,7 @@
 //! The tables are fixed for a run, so ids are constants or follow from the kind table, and a state
 //! packet states them all.
 
-use clockweave_model::{KindId, KindTable};
+use clockweave_model::{KindId, KindTable, MAX_KINDS};
 
 use crate::pftrace::ArgsEncoding;
 use crate::pftrace::schema::{InternedData, InternedName};
@@ -18,9 +18,11 @@ pub(crate) const NAME_CLOCK_DOMAIN: u64 = 8;
 pub(crate) const NAME_RUN: u64 = 9;
 /// The first id of kinds from 256 on.
 const FIRST_OTHER_KIND: u64 = 10;
+/// Names that only some runs need come behind those of all kinds.
+pub(crate) const NAME_GAP: u64 = FIRST_OTHER_KIND + MAX_KINDS as u64;
 
 /// Names of annotations: their ids are their positions, from 1.
-const ANNOTATIONS: [&str; 16] = [
+const ANNOTATIONS: [&str; 19] = [
     "id",
     "period_num",
     "period_den",
@@ -37,9 +39,14 @@ const ANNOTATIONS: [&str; 16] = [
     "ordinal",
     "local_cycle",
     "transaction_id",
+    "count",
+    "first_ordinal",
+    "cycle",
 ];
-/// The ones that events carry when they carry annotations.
-const EVENT_ANNOTATIONS: usize = 9;
+/// The first ones explain the trace; the next are those of events that carry annotations; the last
+/// are those of gaps.
+const EXPLAINING: usize = 9;
+const EXPLAINING_AND_EVENTS: usize = 16;
 
 /// Id of an annotation name.
 pub(crate) const fn annotation(position: u8) -> u64 {
@@ -62,6 +69,9 @@ pub(crate) const VALUE: u8 = 13;
 pub(crate) const ORDINAL: u8 = 14;
 pub(crate) const LOCAL_CYCLE: u8 = 15;
 pub(crate) const TRANSACTION_ID: u8 = 16;
+pub(crate) const COUNT: u64 = annotation(17);
+pub(crate) const FIRST_ORDINAL: u64 = annotation(18);
+pub(crate) const CYCLE: u64 = annotation(19);
 
 /// Event name ids by kind, in the kind table's order.
 pub(crate) fn kind_names(kinds: &KindTable) -> Vec<u64> {
@@ -78,15 +88,19 @@ pub(crate) fn kind_names(kinds: &KindTable) -> Vec<u64> {
 }
 
 /// The tables as a state packet states them.
-pub(crate) fn tables(kinds: &KindTable, args: ArgsEncoding) -> InternedData {
+pub(crate) fn tables(kinds: &KindTable, args: ArgsEncoding, lossless: bool) -> InternedData {
     let entry = |(iid, name): (u64, &str)| InternedName { iid: Some(iid), name: Some(name.to_owned()) };
     let mut names: Vec<(u64, &str)> =
         kind_names(kinds).into_iter().zip(kinds.iter().map(|(_, name)| name)).collect();
     names.extend([(NAME_CLOCK_DOMAIN, "clock.domain"), (NAME_RUN, "run")]);
+    if !lossless {
+        names.push((NAME_GAP, "trace.gap"));
+    }
     names.sort_unstable();
     let annotations = match args {
-        ArgsEncoding::Debug => &ANNOTATIONS[..EVENT_ANNOTATIONS],
-        ArgsEncoding::Annotations => &ANNOTATIONS[..],
+        _ if !lossless => &ANNOTATIONS[..],
+        ArgsEncoding::Debug => &ANNOTATIONS[..EXPLAINING],
+        ArgsEncoding::Annotations => &ANNOTATIONS[..EXPLAINING_AND_EVENTS],
     };
     InternedData {
         event_categories: [(CATEGORY_CLOCK, "clock"), (CATEGORY_META, "meta")].map(entry).to_vec(),
@@ -102,7 +116,7 @@ mod tests {
     #[test]
     fn ids_are_unique_and_named() {
         let kinds = KindTable::new(["stall"]).unwrap();
-        let tables = tables(&kinds, ArgsEncoding::Annotations);
+        let tables = tables(&kinds, ArgsEncoding::Debug, false);
         let name = |iid: u64| {
             tables
                 .event_names
@@ -130,7 +144,8 @@ mod tests {
         );
         let annotation =
             |iid: u64| tables.debug_annotation_names[iid as usize - 1].name.as_deref().unwrap().to_owned();
-        let named: Vec<_> = [LOSSLESS, UNIT_ID.into(), TRANSACTION_ID.into()].map(annotation).to_vec();
-        assert_eq!(named, ["lossless", "unit_id", "transaction_id"]);
+        let named = [LOSSLESS, UNIT_ID.into(), TRANSACTION_ID.into(), COUNT, CYCLE].map(annotation);
+        assert_eq!(named, ["lossless", "unit_id", "transaction_id", "count", "cycle"]);
+        assert_eq!(name(NAME_GAP).as_deref(), Some("trace.gap"));
     }
 }

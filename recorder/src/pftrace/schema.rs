@@ -29,6 +29,8 @@ pub(crate) struct TracePacket {
     pub(crate) extension_descriptor: Option<ExtensionDescriptor>,
     #[prost(bytes = "vec", optional, tag = "36")]
     pub(crate) synchronization_marker: Option<Vec<u8>>,
+    #[prost(message, optional, tag = "35")]
+    pub(crate) trace_stats: Option<TraceStats>,
 }
 
 /// `TracePacket.SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED`.
@@ -161,6 +163,20 @@ pub(crate) enum ChildOrdering {
 pub(crate) enum SiblingMerge {
     Unspecified = 0,
     None = 2,
+}
+
+/// `TraceStats`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TraceStats {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) buffer_stats: Vec<BufferStats>,
+}
+
+/// `TraceStats.BufferStats`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct BufferStats {
+    #[prost(uint64, optional, tag = "19")]
+    pub(crate) trace_writer_packet_loss: Option<u64>,
 }
 
 /// `ExtensionDescriptor`.

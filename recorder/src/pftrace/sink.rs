@@ -9,10 +9,11 @@
 use std::marker::PhantomData;
 
 use crate::cursor::ROOM;
+use crate::pftrace::checkpoint::{gap_packet, loss_packet};
 use crate::pftrace::deflate::{self, Hint, SLACK};
 use crate::pftrace::event::{self, Arguments, KindTemplate, UnitTemplate};
 use crate::pftrace::{BLOCK_LIMIT, Preamble};
-use crate::sink::{Event, Sink};
+use crate::sink::{Event, Gap, Sink};
 use crate::writer::{Block, FileId, Form, Outlet};
 
 /// Bytes of a block's buffer.
@@ -95,6 +96,10 @@ pub(crate) struct TraceSink<A> {
     blocks: Blocks,
     kinds: Box<[KindTemplate]>,
     units: Box<[UnitTemplate]>,
+    /// Tracks by unit.
+    tracks: Box<[u64]>,
+    /// Events that were dropped.
+    lost: u64,
     last_ns: i64,
     /// Events per checkpoint, and until the next.
     interval: u64,
@@ -121,16 +126,31 @@ impl<A: Arguments> TraceSink<A> {
         preamble.tracks.iter().for_each(|packet| blocks.append(packet));
         blocks.append(&preamble.state(0));
         preamble.explanations.iter().for_each(|packet| blocks.append(packet));
+        let units: Vec<(u64, u64)> = units.collect();
         Self {
             blocks,
             kinds: kinds.iter().map(|name| KindTemplate::new(*name)).collect(),
-            units: units.map(|(track, id)| A::template(track, id)).collect(),
+            units: units.iter().map(|(track, id)| A::template(*track, *id)).collect(),
+            tracks: units.iter().map(|(track, _)| *track).collect(),
+            lost: 0,
             last_ns: 0,
             interval,
             remaining: interval,
             preamble,
             arguments: PhantomData,
         }
+    }
+
+    /// Makes room for one more event at `ns`; gives the time since the last one.
+    #[inline(always)]
+    fn step(&mut self, ns: i64) -> u64 {
+        if self.remaining == 0 {
+            self.checkpoint();
+        }
+        self.remaining -= 1;
+        let delta = (ns - self.last_ns).unsigned_abs();
+        self.last_ns = ns;
+        delta
     }
 
     #[cold]
@@ -145,14 +165,9 @@ impl<A: Arguments> TraceSink<A> {
 impl<A: Arguments> Sink for TraceSink<A> {
     #[inline(always)]
     fn event(&mut self, ns: i64, event: &Event<'_>) {
-        if self.remaining == 0 {
-            self.checkpoint();
-        }
-        self.remaining -= 1;
+        let delta = self.step(ns);
         let behind = &mut self.blocks.open.bytes[self.blocks.open.len..];
         let slot = behind.first_chunk_mut().expect("a block has room for a packet at its limit");
-        let delta = (ns - self.last_ns).unsigned_abs();
-        self.last_ns = ns;
         let (kind, unit) = (&self.kinds[event.kind], &self.units[event.unit]);
         let (size, marks) = event::put::<A>(slot, delta, kind, unit, event.record, event.ordinal);
         self.blocks.take(size);
@@ -170,11 +185,20 @@ impl<A: Arguments> Sink for TraceSink<A> {
         }
     }
 
+    fn gap(&mut self, ns: i64, gap: &Gap) {
+        let delta = self.step(ns);
+        self.lost += gap.count;
+        self.blocks.append(&gap_packet(delta, self.tracks[gap.unit], gap));
+    }
+
     fn flush(&mut self) {
         self.blocks.flush();
     }
 
     fn finish(&mut self) {
+        if self.lost > 0 {
+            self.blocks.append(&loss_packet(self.lost));
+        }
         self.blocks.send();
     }
 
