@@ -57,8 +57,8 @@ fn gaps_as_lines_and_packets() {
     let packets: Vec<TracePacket> = trace.unwrap().packet;
     let state = packets.iter().find(|packet| packet.has_clock_snapshot()).unwrap();
     let name = |iid: u64| {
-        let names = state.interned_data.debug_annotation_names.iter();
-        names.filter(|name| name.iid() == iid).map(|name| name.name()).collect::<String>()
+        let names = &state.interned_data.debug_annotation_names;
+        names.iter().find(|name| name.iid() == iid).unwrap().name().to_owned()
     };
     let gap_name =
         state.interned_data.event_names.iter().find(|name| name.name() == "trace.gap").unwrap().iid();

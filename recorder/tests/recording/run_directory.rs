@@ -134,7 +134,7 @@ fn statistics_have_every_key_that_tools_read() {
             "allocated_ingress_bytes": 0, "peak_ingress_bytes_upper_bound": 0, "peak_staging_records": 3,
             "native_buffer_peak_bytes": 144, "native_buffer_peak_records": 3,
             "clockweave": {
-                "events": {"produced": 26, "retained": 24, "dropped": 0, "filtered": 2},
+                "events": {"produced": 24, "retained": 24, "dropped": 0, "filtered": 2},
                 "streams": [
                     {"unit_id": 1, "unit": "send", "produced": 10, "retained": 10, "dropped": 0,
                      "kinds": {"fifo.write": 10}},
