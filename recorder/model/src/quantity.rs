@@ -136,7 +136,7 @@ fn exact_decimal(num: u128, den: u128) -> Option<String> {
     let mut rest = num % den;
     let mut digits = String::new();
     while rest != 0 {
-        if whole.len() + digits.len() == 9 {
+        if whole.len() + digits.len() >= 9 {
             return None;
         }
         rest *= 10;
@@ -346,6 +346,9 @@ mod tests {
         assert_eq!(label("0.5Hz"), "0.5 Hz");
         assert_eq!(label("5/3 Hz"), "5/3 Hz");
         assert_eq!(label("1.0000000001Hz"), "10000000001/10000000000 Hz");
+        // Ten digits before the point are too many, whether or not the decimal ends.
+        assert_eq!(label("10000000003/10 Hz"), "10000000003/10 Hz");
+        assert_eq!(label("10000000000/3 Hz"), "10000000000/3 Hz");
     }
 
     #[test]
