@@ -604,7 +604,7 @@ impl Fabric {
         fifos + links
     }
 
-    /// Counters of every connection, in order of declaration.
+    /// Counters of every connection, by the ranks and names of their ports.
     pub(crate) fn connections(&self) -> Vec<super::ConnectionState> {
         let states =
             self.links.iter().zip(&self.link_names).map(|(link, (from, to))| super::ConnectionState {

@@ -420,13 +420,15 @@ impl Topology {
     }
 
     fn place_links(&mut self, fabric: &mut Fabric, ranks: &[u32], targets: &mut [Vec<u32>]) {
-        // By the producer's rank and port, then the consumer's: an order that creation cannot change.
+        // By the producer's rank and port, the consumer's, then what the connection is: an order that
+        // creation cannot change.
         let mut links: Vec<&PlannedLink> = self.links.iter().collect();
         links.sort_by_key(|link| {
             let key = |port: &Port| (ranks[port.unit as usize], port.name.clone());
             (
                 key(&self.declarations.ports[link.from as usize]),
                 key(&self.declarations.ports[link.to as usize]),
+                (link.connection.delay, link.connection.capacity),
             )
         });
         for link in links {

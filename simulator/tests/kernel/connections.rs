@@ -401,6 +401,42 @@ fn fan_out_is_all_or_none() {
     assert_eq!(counts, [("fast.in", 4, 0, 3, 1), ("slow.in", 4, 8, 2, 2)]);
 }
 
+/// Two connections of the same two ports carry each message twice; which of them gives first, and so
+/// which has room again, does not follow from the order of creation.
+#[test]
+fn connections_of_the_same_ports_are_told_apart_by_what_they_are() {
+    let run = |capacities: [u64; 2]| {
+        let log = Log::new();
+        let mut sim = one_clock();
+        let sent = log.clone();
+        add(&mut sim, "clk", "p", |p| {
+            let out = p.fan_out::<u64>("out");
+            move |cx: &mut Tick<'_>| {
+                sent.push((cx.cycle(), cx.send(&out, cx.cycle()).is_ok()));
+                Ok(())
+            }
+        });
+        add(&mut sim, "clk", "q", |p| {
+            let input = p.input::<u64>("in");
+            move |cx: &mut Tick<'_>| {
+                cx.receive(&input);
+                Ok(())
+            }
+        });
+        for capacity in capacities {
+            sim.connect(Connection::delayed(1).capacity(capacity), "p.out", "q.in").unwrap();
+        }
+        sim.run_batches(8).unwrap();
+        let states = sim.inspect().unwrap().connections();
+        (log.take(), states)
+    };
+    let (sends, states) = run([1, 3]);
+    assert_eq!(run([3, 1]), (sends.clone(), states));
+    // The narrow one gives at edges 1, 3, … and has room at 2, 4, …; the wide one gives in between.
+    let accepted: Vec<u64> = sends.iter().filter(|(_, accepted)| *accepted).map(|(edge, _)| *edge).collect();
+    assert_eq!(accepted, [0, 2, 4, 6]);
+}
+
 #[test]
 fn a_unit_may_feed_itself_over_a_delay() {
     let received = Log::new();
