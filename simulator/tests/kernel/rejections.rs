@@ -234,32 +234,13 @@ fn ports() {
 
 #[test]
 fn unbound_ports() {
+    /// Declares one port that nobody joins.
     type Declare = fn(&mut Ports<'_>);
     let cases: [(Declare, &str); 4] = [
-        (
-            |p| {
-                let _ = p.fifo_out::<u64>("x");
-            },
-            "the writing end of a FIFO",
-        ),
-        (
-            |p| {
-                let _ = p.fifo_in::<u64>("x");
-            },
-            "the reading end of a FIFO",
-        ),
-        (
-            |p| {
-                let _ = p.fan_out::<u64>("x");
-            },
-            "the sending end of a connection",
-        ),
-        (
-            |p| {
-                let _ = p.input::<u64>("x");
-            },
-            "the receiving end of a connection",
-        ),
+        (|p| _ = p.fifo_out::<u64>("x"), "the writing end of a FIFO"),
+        (|p| _ = p.fifo_in::<u64>("x"), "the reading end of a FIFO"),
+        (|p| _ = p.fan_out::<u64>("x"), "the sending end of a connection"),
+        (|p| _ = p.input::<u64>("x"), "the receiving end of a connection"),
     ];
     for (ports, direction) in cases {
         let mut sim = Simulation::new();
@@ -383,14 +364,8 @@ fn nothing_changes_after_the_start() {
 fn kinds_have_one_shape() {
     let mut sim = Simulation::new();
     sim.add_clock(1, "one", "1GHz").unwrap();
-    add(&mut sim, "one", "a", |p| {
-        let _ = (p.event("load"), p.event("load"));
-    })
-    .unwrap();
-    add(&mut sim, "one", "b", |p| {
-        let _ = p.counter("load");
-    })
-    .unwrap();
+    add(&mut sim, "one", "a", |p| _ = (p.event("load"), p.event("load"))).unwrap();
+    add(&mut sim, "one", "b", |p| _ = p.counter("load")).unwrap();
     refused(sim.start(), "the kind `load` is declared as an event and as a counter");
 }
 

@@ -2,7 +2,7 @@
 
 use clockweave_simulator::{
     Connection, Fifo, FifoIn, Packet, RunError, RunReport, RunStatus, Simulation, StopReason, Tick,
-    WriteError,
+    TickResult, WriteError,
 };
 
 use crate::clocks::{Clock, exact};
@@ -318,8 +318,10 @@ fn progress_is_zero_before_the_first_batch() {
     assert_eq!(sim.inspect().unwrap().last_committed().to_ratio(), exact(5, 1_000_000_000));
 }
 
+type Fail = fn() -> TickResult;
+
 /// A unit that fails on its edge 4, at 8 ns, beside one whose edge 8 it shares.
-fn failing(fail: fn() -> clockweave_simulator::TickResult) -> (Simulation, Log<u64>) {
+fn failing(fail: Fail) -> (Simulation, Log<u64>) {
     let mut sim = Simulation::new();
     sim.add_clock(1, "fast", "1GHz").unwrap();
     sim.add_clock(2, "slow", "500MHz").unwrap();
@@ -378,8 +380,7 @@ fn a_units_error_carries_its_place_and_ends_the_run() {
 
 #[test]
 fn a_panic_carries_its_place_and_ends_the_run() {
-    type Failing = fn() -> clockweave_simulator::TickResult;
-    let cases: [(Failing, &str); 3] = [
+    let cases: [(Fail, &str); 3] = [
         (|| panic!("a literal"), "a literal"),
         (|| panic!("formatted {}", 7), "formatted 7"),
         (|| std::panic::panic_any(7), "without a message"),
