@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release -p clockweave-recorder --example record_fifo -- [EVENTS] [ROUNDS] [MODE…]
 //!
-//! Modes: `raw deflate text both annotations record yardsticks`, all by default; `deflate:N` for another level.
+//! Modes: `raw deflate text both annotations record yardsticks`, all by default; `deflate:N` and `zstd:N` for other levels.
 //! `yardsticks` is what compressing and writing the same bytes takes here, to compare machines by. Modes are interleaved; figures are CPU time of the whole process, medians over the rounds with the
 //! spread.
 
@@ -182,6 +182,10 @@ fn builder(dir: &Path, mode: &str) -> On {
         "both" => builder.text(true),
         "annotations" => builder.compression(Compression::None).args(ArgsEncoding::Annotations),
         "record" => builder.perfetto(false),
+        zstd if zstd.starts_with("zstd:") => {
+            let level = zstd["zstd:".len()..].parse().expect("a level");
+            builder.compression(Compression::Zstd { level })
+        }
         level => {
             let level = level.strip_prefix("deflate:").expect("a mode").parse().expect("a level");
             builder.compression(Compression::Deflate { level })

@@ -58,7 +58,7 @@ use std::path::Path;
 pub use builder::RecorderBuilder;
 pub use directory::{MANIFEST_FILE, STATS_FILE, TRACE_FILE, is_run_file, text_log_name};
 pub use error::RecordError;
-pub use pftrace::{ArgsEncoding, Compression};
+pub use pftrace::{ArgsEncoding, Compression, UnknownCompression};
 pub use roster::StreamId;
 pub use serial::SerialRecorder;
 pub use stats::{EventTotals, ExactSeconds, RunTotals, Stats, StatsExtension, StreamStats};

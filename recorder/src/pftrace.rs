@@ -17,7 +17,7 @@ mod sink;
 mod tracks;
 mod varint;
 
-pub use compression::Compression;
+pub use compression::{Compression, UnknownCompression};
 
 pub(crate) use checkpoint::{Preamble, RunFacts};
 pub(crate) use compression::Wrapper;

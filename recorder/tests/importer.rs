@@ -115,6 +115,7 @@ fn every_encoding_imports_as_recorded() {
     let variants = [
         (Compression::default(), ArgsEncoding::Debug),
         (Compression::Deflate { level: 6 }, ArgsEncoding::Debug),
+        (Compression::ZSTD, ArgsEncoding::Debug),
         (Compression::None, ArgsEncoding::Debug),
         (Compression::default(), ArgsEncoding::Annotations),
         (Compression::None, ArgsEncoding::Annotations),

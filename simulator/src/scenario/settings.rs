@@ -81,9 +81,8 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
     let record = Fields::new(Fields::table(node, "`record`")?, node.at, "`record`", &KEYS)?;
     settings.text = record.boolean("text")?.unwrap_or(true);
     settings.perfetto = record.boolean("perfetto")?.unwrap_or(true);
-    let compressions = "\"none\", \"deflate\" or \"deflate:LEVEL\" with a level from 1 (fast) to 12 (small)";
-    if let Some(text) = record.text("compress", compressions)? {
-        settings.compression = compression(text).ok_or_else(|| record.bad("compress", compressions))?;
+    if let Some(text) = record.text("compress", Compression::NAMES)? {
+        settings.compression = text.parse().map_err(|_| record.bad("compress", Compression::NAMES))?;
     }
     if record.word("args", &["debug", "annotations"])? == Some("annotations") {
         settings.args = ArgsEncoding::Annotations;
@@ -91,18 +90,6 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
     settings.checkpoint_interval = record.integer("checkpoint_interval", 1..=u64::MAX)?;
     settings.open_records = record.integer("open_records", 1..=u64::from(u32::MAX))?;
     Ok(settings)
-}
-
-fn compression(text: &str) -> Option<Compression> {
-    match text.split_once(':') {
-        None if text == "none" => Some(Compression::None),
-        None if text == "deflate" => Some(Compression::default()),
-        Some(("deflate", level)) => {
-            let level = level.parse().ok().filter(|level| (1..=12).contains(level))?;
-            Some(Compression::Deflate { level })
-        }
-        _ => None,
-    }
 }
 
 /// How a scenario runs.

@@ -66,7 +66,9 @@ pub(crate) struct RecordArgs {
     /// What to write: text logs, the Perfetto trace, or nothing at all
     #[arg(long, value_name = "SINK,…", value_enum, value_delimiter = ',')]
     trace: Vec<Sink>,
-    /// Compression of the trace: `none`, `deflate` or `deflate:LEVEL`, 1 to 12
+    /// Compression of the trace: `none`, `deflate`, `deflate:1` to `deflate:12`,
+    /// `zstd`, `zstd:1` to `zstd:22` (smaller and faster, but Perfetto reads it
+    /// from v58 on only; `validate` re-encodes it)
     #[arg(long, value_name = "CODEC")]
     compress: Option<String>,
     /// How the trace carries arguments: `debug` as described fields, half the
