@@ -53,6 +53,7 @@ mod observe;
 pub mod scenario;
 mod sched;
 
+pub use clockweave_model::{ClockDomain, ExactTime, Frequency, Seconds};
 pub use graph::{
     Connection, ConnectionState, Counter, Event, Fifo, FifoIn, FifoOut, In, Out, Packet, Pipeline, Ports,
     Series, Span, StopReason, Tick, TickResult, TopologyError, Unit, UnitError, WriteError,

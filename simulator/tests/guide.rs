@@ -1,4 +1,8 @@
-//! The guide's code is the example's, and the example does what the guide says.
+//! The guide's code is that of the examples, and the examples do what the guide says.
+
+#[allow(dead_code, reason = "the example's own entry is not called")]
+#[path = "../examples/two_clocks.rs"]
+mod first;
 
 #[allow(dead_code, reason = "the example's own entry is not called")]
 #[path = "../examples/gpu_memory.rs"]
@@ -9,6 +13,7 @@ use clockweave_simulator::scenario::Scenario;
 use clockweave_simulator::{StopReason, TerminationReason};
 
 const GUIDE: &str = include_str!("../../docs/guide-simulation.md");
+const FIRST: &str = include_str!("../examples/two_clocks.rs");
 const EXAMPLE: &str = include_str!("../examples/gpu_memory.rs");
 
 /// The guide's blocks of one language.
@@ -18,12 +23,25 @@ fn blocks(language: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn the_guide_quotes_the_example() {
+fn the_guide_quotes_the_examples() {
     let quoted = blocks("rust");
-    assert!(quoted.len() >= 10);
+    assert!(quoted.len() >= 12);
     for block in quoted {
-        assert!(EXAMPLE.contains(block), "the example has no such lines:\n{block}");
+        assert!(FIRST.contains(block) || EXAMPLE.contains(block), "no example has these lines:\n{block}");
     }
+    // The first one is there as a whole, but for its entry.
+    let [code, run] = blocks("rust")[..2] else { panic!("the guide begins with a whole program") };
+    let whole = FIRST.split_once("\n\nuse ").unwrap().1.split_once("\nfn main").unwrap().0;
+    assert_eq!(format!("{code}\n{run}"), format!("use {whole}"));
+}
+
+#[test]
+fn the_first_example_prints_what_the_guide_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    let summary = first::run(&dir.path().join("run")).unwrap();
+    assert_eq!(blocks("text")[0].trim_end(), summary);
+    // 1 + 2 + … + 100.
+    assert!(summary.starts_with("sum 5050, 100 packets crossed, "), "{summary}");
 }
 
 #[test]
@@ -35,7 +53,7 @@ fn the_example_prints_what_the_guide_shows() {
     assert_eq!(termination.reason, TerminationReason::Unit(StopReason::Completed));
 
     let summary = example::summary(&sim).unwrap();
-    let [shown] = blocks("text")[..] else { panic!("the guide shows one output") };
+    let [_, shown] = blocks("text")[..] else { panic!("the guide shows an output of each example") };
     assert_eq!(shown.trim_end(), summary);
     // The words of line n are n to n + 3. The lines are the even numbers below 1000, and for odd
     // reads i the line i / 4 * 2.
