@@ -3,7 +3,7 @@
 //! Runs each workload five times, interleaved, and prints the median with the least and the greatest
 //! reading. CPU time is that of this process, from `/proc/self/schedstat`.
 //!
-//!     cargo run --release -p clockweave-simulator --example kernel
+//!     cargo run --release -p clockweave-simulator --example kernel [-- WORKLOAD...]
 
 use std::error::Error;
 
@@ -126,7 +126,8 @@ fn check(sim: &Simulation) {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let ticks_per_batch = |name: &str| if name == "single" { 2 } else { 1 };
-    let mut workloads = [
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    let mut workloads = vec![
         ("fifo", "ns/batch", 4_000_000u64, fifo()?),
         ("calendar", "ns/tick", 4_000_000, calendar()?),
         ("single", "ns/tick", 4_000_000, single()?),
@@ -134,6 +135,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("pairs, 32 domains", "ns/batch", 2_000_000, pairs(32)?),
         ("pairs, 64 domains", "ns/batch", 2_000_000, pairs(64)?),
     ];
+    workloads.retain(|(name, ..)| chosen.is_empty() || chosen.iter().any(|c| c == name));
     let mut readings = vec![Vec::new(); workloads.len()];
     for _ in 0..READINGS {
         for ((name, _, batches, sim), readings) in workloads.iter_mut().zip(&mut readings) {

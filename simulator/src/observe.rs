@@ -179,9 +179,9 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
         builder.domain(domain)?;
     }
     let mut units = Vec::new();
-    for unit in 0..graph.fabric.unit_count() {
-        let domain = graph.domains[graph.fabric.unit_domain(unit) as usize].id();
-        units.push(builder.add_stream(domain, u64::from(unit) + 1, graph.fabric.unit_name(unit))?);
+    for unit in 0..graph.cx.fabric.unit_count() {
+        let domain = graph.domains[graph.cx.fabric.unit_domain(unit) as usize].id();
+        units.push(builder.add_stream(domain, u64::from(unit) + 1, graph.cx.fabric.unit_name(unit))?);
     }
     let mut fifos = Vec::new();
     for fifo in &graph.fifos {
@@ -195,11 +195,11 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
             name: fifo.name.clone(),
             depth: fifo.depth.into(),
             stages: fifo.stages,
-            writer: graph.fabric.unit_name(fifo.writer).to_owned(),
-            reader: graph.fabric.unit_name(fifo.reader).to_owned(),
+            writer: graph.cx.fabric.unit_name(fifo.writer).to_owned(),
+            reader: graph.cx.fabric.unit_name(fifo.reader).to_owned(),
         });
     }
     let recorder = builder.start_serial()?;
-    graph.fabric.attach(Box::new(Recording { recorder, units, fifos, pending: false }));
+    graph.cx.fabric.attach(Box::new(Recording { recorder, units, fifos, pending: false }));
     Ok(())
 }

@@ -134,9 +134,11 @@ pub struct FifoState {
 /// One asynchronous FIFO without its payload.
 #[derive(Clone, Debug)]
 pub struct AsyncFifo {
-    depth: u32,
-    write_pointer: u32,
-    read_pointer: u32,
+    /// Twice the depth, less one.
+    wrap: u32,
+    /// Writes and reads committed; modulo twice the depth they are the pointers.
+    writes: u64,
+    reads: u64,
     write_gray: u32,
     read_gray: u32,
     exposed: u32,
@@ -151,9 +153,7 @@ pub struct AsyncFifo {
     into_read: Synchronizer,
     into_write: Synchronizer,
     ram: Box<[u64]>,
-    writes: u64,
-    reads: u64,
-    /// Commits since something was written or read.
+    /// Commits of either side since something was written or read.
     calm: u32,
 }
 
@@ -182,9 +182,9 @@ impl AsyncFifo {
         ram.try_reserve_exact(depth as usize).map_err(|_| CircuitError::Memory { depth: depth.into() })?;
         ram.resize(depth as usize, 0u64);
         Ok(Self {
-            depth,
-            write_pointer: 0,
-            read_pointer: 0,
+            wrap: 2 * depth - 1,
+            writes: 0,
+            reads: 0,
             write_gray: 0,
             read_gray: 0,
             exposed: 0,
@@ -197,8 +197,6 @@ impl AsyncFifo {
             into_read: Synchronizer::new(stages),
             into_write: Synchronizer::new(stages),
             ram: ram.into(),
-            writes: 0,
-            reads: 0,
             calm: 0,
         })
     }
@@ -226,7 +224,15 @@ impl AsyncFifo {
     /// The pointer, with its wrap bit, at which the next accepted write is stored.
     #[inline]
     pub fn write_pointer(&self) -> u32 {
-        self.write_pointer
+        self.writes as u32 & self.wrap
+    }
+
+    fn read_pointer(&self) -> u32 {
+        self.reads as u32 & self.wrap
+    }
+
+    fn depth(&self) -> u32 {
+        self.wrap / 2 + 1
     }
 
     /// The pointer, with its wrap bit, from which the output register was last loaded.
@@ -266,12 +272,7 @@ impl AsyncFifo {
     /// The RAM entry a pointer addresses: the pointer without its wrap bit.
     #[inline]
     fn entry(&self, pointer: u32) -> usize {
-        (pointer & (self.depth - 1)) as usize
-    }
-
-    #[inline]
-    fn successor(&self, pointer: u32) -> u32 {
-        (pointer + 1) & (2 * self.depth - 1)
+        (pointer & (self.wrap >> 1)) as usize
     }
 
     /// Ends an instant: registers of each domain that has an edge take their new values.
@@ -293,7 +294,6 @@ impl AsyncFifo {
     #[inline]
     pub(crate) fn commit_both<E: CommitEvents>(&mut self, events: &mut E) -> Commit {
         let (write_sample, read_sample, empty_before) = (self.write_gray, self.read_gray, self.empty);
-        self.calm = self.calm.wrapping_add(1);
         if self.pending != 0 {
             events.write(self.pending);
         }
@@ -309,7 +309,6 @@ impl AsyncFifo {
     #[inline(always)]
     pub(crate) fn commit_write_edge<E: CommitEvents>(&mut self, events: &mut E) -> Commit {
         assert!(!self.read_requested, "a read was accepted outside a read edge");
-        self.calm = self.calm.wrapping_add(1);
         if self.pending != 0 {
             events.write(self.pending);
         }
@@ -320,7 +319,6 @@ impl AsyncFifo {
     #[inline(always)]
     pub(crate) fn commit_read_edge<E: CommitEvents>(&mut self, events: &mut E) -> Commit {
         assert!(self.pending == 0, "a write was accepted outside a write edge");
-        self.calm = self.calm.wrapping_add(1);
         let empty_before = self.empty;
         let wakes_reader = self.commit_read(self.write_gray, events);
         if self.empty != empty_before {
@@ -336,23 +334,25 @@ impl AsyncFifo {
             let visible = from_gray(tail);
             while self.exposed != visible {
                 events.visible(self.ram[self.entry(self.exposed)]);
-                self.exposed = self.successor(self.exposed);
+                self.exposed = (self.exposed + 1) & self.wrap;
             }
         }
         let read = self.read_requested;
         if read {
             self.read_requested = false;
             self.calm = 0;
-            let entry = self.entry(self.read_pointer);
+            let pointer = self.read_pointer();
+            let entry = self.entry(pointer);
             let id = std::mem::take(&mut self.ram[entry]);
             assert!(id != 0, "a read of an invalid RAM entry");
             self.output = id;
-            self.output_pointer = self.read_pointer;
-            self.read_pointer = self.successor(self.read_pointer);
-            self.read_gray = to_gray(self.read_pointer);
+            self.output_pointer = pointer;
             self.reads += 1;
+            self.read_gray = to_gray(self.read_pointer());
             events.read(id);
             events.output(id);
+        } else {
+            self.calm = self.calm.wrapping_add(1);
         }
         let was_empty = std::mem::replace(&mut self.empty, self.read_gray == tail);
         read || (was_empty && !self.empty)
@@ -365,15 +365,16 @@ impl AsyncFifo {
         if id != 0 {
             self.pending = 0;
             self.calm = 0;
-            let entry = self.entry(self.write_pointer);
+            let entry = self.entry(self.write_pointer());
             let old = std::mem::replace(&mut self.ram[entry], id);
             assert!(old == 0, "a write over an unread RAM entry");
-            self.write_pointer = self.successor(self.write_pointer);
-            self.write_gray = to_gray(self.write_pointer);
             self.writes += 1;
-            assert!(self.occupancy() <= self.depth, "more unread entries than the RAM has");
+            self.write_gray = to_gray(self.write_pointer());
+            assert!(self.occupancy() <= self.depth(), "more unread entries than the RAM has");
+        } else {
+            self.calm = self.calm.wrapping_add(1);
         }
-        let full = self.write_gray == tail ^ (self.depth | self.depth >> 1);
+        let full = self.write_gray == self.full_code(tail);
         let was_full = std::mem::replace(&mut self.full, full);
         if full != was_full {
             events.full(full);
@@ -384,7 +385,14 @@ impl AsyncFifo {
     /// Unread entries of the RAM.
     #[inline]
     pub fn occupancy(&self) -> u32 {
-        self.write_pointer.wrapping_sub(self.read_pointer) & (2 * self.depth - 1)
+        (self.writes - self.reads) as u32
+    }
+
+    /// The write pointer's Gray code that means full, given the read pointer's: the top two bits
+    /// inverted.
+    #[inline]
+    fn full_code(&self, read_gray: u32) -> u32 {
+        read_gray ^ self.wrap ^ self.wrap >> 2
     }
 
     /// Whether enough commits passed without a write or a read that a look at [`AsyncFifo::at_rest`]
@@ -398,11 +406,11 @@ impl AsyncFifo {
     /// requested: all registers hold their source pointers, the flags what follows from them, and
     /// every entry was reported visible to `E`, if it looks.
     pub fn at_rest<E: CommitEvents>(&self) -> bool {
-        (self.exposed == self.write_pointer || !E::OBSERVED)
+        (self.exposed == self.write_pointer() || !E::OBSERVED)
             && self.into_read.holds(self.write_gray)
             && self.into_write.holds(self.read_gray)
             && self.empty == (self.read_gray == self.write_gray)
-            && self.full == (self.write_gray == self.read_gray ^ (self.depth | self.depth >> 1))
+            && self.full == (self.write_gray == self.full_code(self.read_gray))
             && self.pending == 0
             && !self.read_requested
     }
@@ -411,7 +419,7 @@ impl AsyncFifo {
     /// synchronizer tails equal to their source pointers.
     #[inline]
     pub fn drained(&self) -> bool {
-        self.write_pointer == self.read_pointer
+        self.writes == self.reads
             && self.output == 0
             && self.pending == 0
             && !self.full
@@ -423,10 +431,10 @@ impl AsyncFifo {
     /// Every register, for inspection between batches.
     pub fn state(&self) -> FifoState {
         FifoState {
-            depth: self.depth,
+            depth: self.depth(),
             stages: self.into_read.stages(),
-            write_pointer: self.write_pointer,
-            read_pointer: self.read_pointer,
+            write_pointer: self.write_pointer(),
+            read_pointer: self.read_pointer(),
             write_gray: self.write_gray,
             read_gray: self.read_gray,
             write_tail: self.into_read.tail(),

@@ -1,14 +1,17 @@
 //! A chain of registers that carries a Gray-coded pointer into another clock domain.
 //!
-//! The chain is a ring: `registers[head]` is the tail (the register the other domain reads), and a
-//! shift overwrites it with the new sample and moves the head, so a shift costs the same for every
-//! number of stages.
+//! Two registers are one word, the tail (the register the other domain reads) in its high half. A longer
+//! chain is a ring: `registers[head]` is the tail, and a shift overwrites it with the new sample and
+//! moves the head, so a shift costs the same for every number of stages.
 
 /// Fewest and most registers of a chain.
 pub(super) const STAGES: std::ops::RangeInclusive<u32> = 2..=64;
 
 #[derive(Clone, Debug)]
 pub(super) struct Synchronizer {
+    /// The registers of a chain of two.
+    pair: u64,
+    /// The registers of a longer one; none otherwise.
     registers: Box<[u32]>,
     head: u32,
 }
@@ -20,21 +23,30 @@ impl Synchronizer {
     /// If `stages` is outside [`STAGES`]; the FIFO checks it.
     pub(super) fn new(stages: u32) -> Self {
         assert!(STAGES.contains(&stages));
-        Self { registers: vec![0; stages as usize].into(), head: 0 }
+        let ring = if stages == 2 { 0 } else { stages as usize };
+        Self { pair: 0, registers: vec![0; ring].into(), head: 0 }
     }
 
     pub(super) fn stages(&self) -> u32 {
-        self.registers.len() as u32
+        if self.registers.is_empty() { 2 } else { self.registers.len() as u32 }
     }
 
     #[inline]
     pub(super) fn tail(&self) -> u32 {
+        if self.registers.is_empty() {
+            return (self.pair >> 32) as u32;
+        }
         self.registers[self.head as usize]
     }
 
     /// Shifts `sample` in and gives the old tail.
     #[inline]
     pub(super) fn shift(&mut self, sample: u32) -> u32 {
+        if self.registers.is_empty() {
+            let old = (self.pair >> 32) as u32;
+            self.pair = self.pair << 32 | u64::from(sample);
+            return old;
+        }
         let old = std::mem::replace(&mut self.registers[self.head as usize], sample);
         self.head += 1;
         if self.head as usize == self.registers.len() {
@@ -45,6 +57,9 @@ impl Synchronizer {
 
     /// Whether every register holds `source`.
     pub(super) fn holds(&self, source: u32) -> bool {
+        if self.registers.is_empty() {
+            return self.pair == u64::from(source) << 32 | u64::from(source);
+        }
         self.registers.iter().all(|&register| register == source)
     }
 }

@@ -19,11 +19,13 @@
 //! The calendar does not know what happens at an edge.
 
 use std::cmp::Ordering;
+use std::ops::ControlFlow;
 
 use clockweave_model::{ClockDomain, ExactTime, Lattice};
 use num_integer::Integer;
 
 use super::queue::Queue;
+use super::table::{Batch, Table};
 
 /// The exact time of an edge in a form that a period advances by addition.
 pub(crate) trait Key: Copy + Ord {
@@ -182,12 +184,10 @@ enum Order<K> {
     /// By its key.
     Search(Queue<K>),
     /// From the order of one hyperperiod; keys are kept only while someone looks at them.
-    Table { entries: Vec<u32>, at: usize, timed: bool },
+    Table { table: Table, timed: bool },
 }
 
-/// Set in an entry of the table whose successor is at the same instant.
-const TIE: u32 = 1 << 31;
-/// Most entries of a table.
+/// Most edges of a table.
 const TABLE: u64 = 1 << 14;
 
 /// The next edges of the domains, in one kind of key.
@@ -226,37 +226,25 @@ impl<K: Key> Clocks<K> {
     }
 
     /// The domains of the next batch. There is at least one domain.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn due(&mut self) -> Due {
-        if let Order::Table { entries, at, .. } = &self.order {
-            let entry = entries[*at];
-            if entry & TIE == 0 {
-                return Due::One(entry);
-            }
-        }
-        self.due_searched()
-    }
-
-    #[inline(never)]
-    fn due_searched(&mut self) -> Due {
         match &self.order {
-            Order::Table { entries, at, .. } => {
-                // A hyperperiod does not end within an instant.
-                let last = (*at..).find(|&at| entries[at] & TIE == 0).expect("a tie ends");
-                self.tied.clear();
-                self.tied.extend(entries[*at..=last].iter().map(|entry| entry & !TIE));
-                Due::Tied
-            }
+            Order::Table { table, .. } => match table.next() {
+                Batch::One(domain) => return Due::One(domain),
+                Batch::Several(due) => {
+                    self.tied.clear();
+                    self.tied.extend_from_slice(due);
+                }
+            },
             Order::Search(queue) => {
                 let (first, key, tie) = queue.first();
-                if tie {
-                    queue.ties(key, &mut self.tied);
-                    Due::Tied
-                } else {
-                    Due::One(first)
+                if !tie {
+                    return Due::One(first);
                 }
+                queue.ties(key, &mut self.tied);
             }
         }
+        Due::Tied
     }
 
     /// The domains of the last [`Due::Tied`], to be given back by [`Clocks::give_tied`] for reuse.
@@ -300,21 +288,43 @@ impl<K: Key> Clocks<K> {
         left.min().unwrap_or(0)
     }
 
-    /// Completes the current edge of a domain that is due next, and whose successor is representable.
+    /// Completes the next batch, which has an edge of every domain in `due`; their successors are
+    /// representable.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, domain: u32) {
-        let index = domain as usize;
-        self.cycles[index] += 1;
-        if let Order::Table { entries, at, timed } = &mut self.order {
-            *at += 1;
-            if *at == entries.len() {
-                *at = 0;
+    pub(crate) fn complete(&mut self, due: &[u32]) {
+        let keep_time = match &mut self.order {
+            Order::Search(_) => true,
+            Order::Table { table, timed } => {
+                table.step();
+                *timed
             }
-            if !*timed {
-                return;
+        };
+        for &domain in due {
+            self.cycles[domain as usize] += 1;
+            if keep_time {
+                self.advance_key(domain);
             }
         }
-        self.advance_key(domain);
+    }
+
+    /// Whether [`Clocks::follow`] can be used.
+    pub(crate) fn is_followable(&self) -> bool {
+        matches!(self.order, Order::Table { timed: false, .. })
+    }
+
+    /// Runs at most `most` batches by the table, which is followed without time, until `run` breaks.
+    /// `run` gets a batch and the completed edges of all domains, and counts those of the batch; it
+    /// breaks with `None` where there is more to do, and with an error where the batch failed.
+    #[inline(always)]
+    pub(crate) fn follow<E>(
+        &mut self,
+        most: u64,
+        mut run: impl FnMut(Batch<'_>, &mut [u64]) -> ControlFlow<Option<E>>,
+    ) -> Result<(), E> {
+        let Order::Table { table, .. } = &mut self.order else { return Ok(()) };
+        let cycles = &mut self.cycles[..];
+        let ended = table.follow(most, Option::is_none, |batch| run(batch, cycles));
+        ended.flatten().map_or(Ok(()), Err)
     }
 
     #[inline(never)]
@@ -365,21 +375,20 @@ impl<K: Key> Clocks<K> {
             return;
         }
         let (mut queue, mut keys) = (queue.clone(), self.keys.clone());
-        let mut entries = Vec::with_capacity(total as usize);
-        let mut tied = Vec::new();
-        while (entries.len() as u64) < total {
+        let mut table = Table::with_capacity(total as usize);
+        let (mut edges, mut tied) = (0, Vec::new());
+        while edges < total {
             queue.ties(queue.first().1, &mut tied);
             for &domain in &tied {
                 let index = domain as usize;
                 keys[index] = keys[index].plus(&self.steps[index], self.per_ns);
                 queue.replace(domain, keys[index]);
             }
-            let last = tied.len() - 1;
-            entries.extend(
-                tied.iter().zip(0..).map(|(&domain, at)| if at < last { domain | TIE } else { domain }),
-            );
+            edges += tied.len() as u64;
+            table.push(&tied);
         }
-        self.order = Order::Table { entries, at: 0, timed: true };
+        table.finish();
+        self.order = Order::Table { table, timed: true };
     }
 
     /// The first key at or after `time`.
@@ -391,7 +400,10 @@ impl<K: Key> Clocks<K> {
     fn next_domain(&self) -> u32 {
         match &self.order {
             Order::Search(queue) => queue.first().0,
-            Order::Table { entries, at, .. } => entries[*at] & !TIE,
+            Order::Table { table, .. } => match table.next() {
+                Batch::One(domain) => domain,
+                Batch::Several(due) => due[0],
+            },
         }
     }
 
@@ -524,9 +536,7 @@ mod tests {
                 Due::Tied => clocks.take_tied(),
             };
             let key = clocks.key(due[0]);
-            for &domain in &due {
-                clocks.advance(domain);
-            }
+            clocks.complete(&due);
             (due, key.ns())
         })
     }

@@ -3,6 +3,8 @@
 mod calendar;
 mod queue;
 mod stretch;
+mod table;
 
 pub(crate) use calendar::{AnyClocks, Calendar, Clocks, Due, Key};
 pub(crate) use stretch::count_instants;
+pub(crate) use table::Batch;

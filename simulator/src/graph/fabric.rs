@@ -10,7 +10,6 @@
 //! * A FIFO's payload store holds the data of its pending write, its unread RAM entries and its output
 //!   register, each at the pointer, wrap bit included, under which the circuit knows it.
 
-use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -18,8 +17,9 @@ use clockweave_model::{KindId, Phase};
 
 use super::activity::{IndexSet, above};
 use super::link::{Link, Messages};
+use super::payload::Payloads;
 use super::ports::Shape;
-use super::tick::StopReason;
+use super::tick::{StopReason, Tick};
 use super::unit::TickResult;
 use crate::circuit::{AsyncFifo, Commit, CommitEvents, Ignore};
 use crate::observe::Recording;
@@ -29,7 +29,7 @@ const NEVER: u64 = u64::MAX;
 
 pub(super) struct FifoSlot {
     pub(super) circuit: AsyncFifo,
-    pub(super) payload: Box<dyn Any + Send>,
+    pub(super) payload: Payloads,
     pub(super) id: u32,
     pub(super) writer: u32,
     pub(super) reader: u32,
@@ -41,7 +41,7 @@ pub(super) struct FifoSlot {
 }
 
 impl FifoSlot {
-    pub(super) fn new(circuit: AsyncFifo, payload: Box<dyn Any + Send>, id: u32, ends: (u32, u32)) -> Self {
+    pub(super) fn new(circuit: AsyncFifo, payload: Payloads, id: u32, ends: (u32, u32)) -> Self {
         let (writer, reader) = ends;
         Self {
             circuit,
@@ -93,14 +93,35 @@ pub(super) struct DomainSlot {
     loops: bool,
     active_ends: IndexSet,
     active: u32,
+    /// What a commit of this domain alone has to do.
+    lone: LoneCommit,
+}
+
+/// What is to be committed in a batch of one domain.
+#[derive(Clone, Copy, Debug, Default)]
+enum LoneCommit {
+    /// Nothing: all FIFOs with an end in the domain are at rest.
+    #[default]
+    Nothing,
+    /// The writing end of one FIFO, the domain's only end.
+    Writer(u32),
+    /// The reading end of one FIFO, the domain's only end.
+    Reader(u32),
+    /// All ends; none has its peer in the same domain.
+    All,
+    /// The active ends.
+    Active,
 }
 
 impl DomainSlot {
-    /// Whether the domain's ends can be committed without a look at which: all are active, and none
-    /// has its peer in the same domain.
-    #[inline]
-    fn alone(&self) -> bool {
-        self.active as usize == self.ends.len() && !self.loops
+    fn plan(&mut self) {
+        self.lone = match *self.ends {
+            _ if self.active == 0 => LoneCommit::Nothing,
+            _ if self.active as usize != self.ends.len() || self.loops => LoneCommit::Active,
+            [end] if self.writers == 1 => LoneCommit::Writer(end.fifo),
+            [end] => LoneCommit::Reader(end.fifo),
+            _ => LoneCommit::All,
+        };
     }
 }
 
@@ -148,8 +169,12 @@ pub(crate) struct Fabric {
     /// First id of each series, less one.
     pub(super) series: Vec<u64>,
     pub(super) recording: Option<Box<Recording>>,
-    pub(super) stop: Option<StopRequest>,
+    stop: Option<StopRequest>,
     activity: u64,
+    /// Whether `activity` is 0 or a stop was requested.
+    attention: bool,
+    /// Batches completed since the scheduler set it to 0.
+    pub(crate) walked: u64,
     sleepers: u32,
     /// Commits that wake a unit or may end in rest, while a batch commits.
     outcomes: Vec<(u32, Commit)>,
@@ -176,6 +201,8 @@ impl Fabric {
             recording: None,
             stop: None,
             activity: 0,
+            attention: false,
+            walked: 0,
             sleepers: 0,
             outcomes: Vec::new(),
             current: 0,
@@ -193,6 +220,7 @@ impl Fabric {
             }
             fabric.activity += u64::from(domain.units);
         }
+        fabric.settle_attention();
         fabric
     }
 
@@ -217,6 +245,7 @@ impl Fabric {
         }
         for domain in &mut self.domains {
             domain.active_ends = IndexSet::new(domain.ends.len());
+            domain.plan();
         }
     }
 
@@ -229,8 +258,10 @@ impl Fabric {
             let domain = &mut self.domains[domain as usize];
             domain.active_ends.insert(end);
             domain.active += 1;
+            domain.plan();
         }
         self.activity += 2;
+        self.settle_attention();
     }
 
     #[cold]
@@ -249,8 +280,10 @@ impl Fabric {
             let domain = &mut self.domains[domain as usize];
             domain.active_ends.remove(end);
             domain.active -= 1;
+            domain.plan();
         }
         self.activity -= 2;
+        self.settle_attention();
     }
 
     /// Whether no edge changes anything until a timer is due.
@@ -297,14 +330,26 @@ impl Fabric {
         self.units[unit as usize].domain
     }
 
-    /// Whether a stop was requested, or, if `quiet_too`, no edge changes anything for now.
-    #[inline]
-    pub(crate) fn wants_attention(&self, quiet_too: bool) -> bool {
-        (self.activity == 0 && quiet_too) || self.stop.is_some()
+    fn settle_attention(&mut self) {
+        self.attention = self.activity == 0 || self.stop.is_some();
+    }
+
+    /// Whether a stop was requested, or, from `quiet_from` walked batches on, no edge changes anything
+    /// for now.
+    #[inline(always)]
+    pub(crate) fn wants_attention(&self, quiet_from: u64) -> bool {
+        self.attention && (self.walked >= quiet_from || self.stop.is_some())
+    }
+
+    pub(super) fn request_stop(&mut self, request: StopRequest) {
+        self.stop.get_or_insert(request);
+        self.settle_attention();
     }
 
     pub(crate) fn take_stop(&mut self) -> Option<StopRequest> {
-        self.stop.take()
+        let request = self.stop.take();
+        self.settle_attention();
+        request
     }
 
     #[inline]
@@ -318,6 +363,7 @@ impl Fabric {
             domain.asleep -= 1;
             self.sleepers -= 1;
             self.activity += 1;
+            self.settle_attention();
         }
     }
 
@@ -341,6 +387,7 @@ impl Fabric {
         self.sleepers += 1;
         self.activity -= 1;
         slot.wake_at = NEVER;
+        self.settle_attention();
         self.wake_at(unit, edge);
     }
 
@@ -404,59 +451,9 @@ impl Fabric {
         }
     }
 
-    /// Ticks the awake units of a domain on its edge `cycle`, in canonical order.
-    ///
-    /// # Errors
-    /// What the first unit that failed said; [`Fabric::current`] is that unit.
-    #[inline(always)]
-    pub(crate) fn tick_domain(&mut self, domain: u32, cycle: u64, group: &mut Group) -> TickResult {
-        // Timers are those of sleeping units.
-        if self.domains[domain as usize].asleep != 0 {
-            return self.tick_awake(domain, cycle, group);
-        }
-        self.cycle = cycle;
-        self.current = group.first;
-        let mut cx = super::Tick::new(self);
-        for body in &mut group.bodies {
-            body.tick(&mut cx)?;
-            cx.next_unit();
-        }
-        Ok(())
-    }
-
-    /// As [`Fabric::tick_domain`], where some units sleep.
-    #[inline(never)]
-    fn tick_awake(&mut self, domain: u32, cycle: u64, group: &mut Group) -> TickResult {
-        if self.domains[domain as usize].next_timer <= cycle {
-            self.fire_timers(domain, cycle);
-        }
-        self.cycle = cycle;
-        let words = self.domains[domain as usize].awake.words().len();
-        for at in 0..words {
-            let mut word = self.domains[domain as usize].awake.words()[at];
-            while word != 0 {
-                let bit = word.trailing_zeros();
-                let local = at as u32 * 64 + bit;
-                self.current = group.first + local;
-                group.bodies[local as usize].tick(&mut super::Tick::new(self))?;
-                // A tick may wake a unit that comes after it.
-                word = self.domains[domain as usize].awake.words()[at] & above(bit);
-            }
-        }
-        Ok(())
-    }
-
     /// Commits the FIFOs with an end in the batch of the domains `due`, which ascend.
-    #[inline(always)]
-    pub(crate) fn commit_unobserved(&mut self, due: &[u32]) {
-        match *due {
-            [domain] if self.domains[domain as usize].alone() => self.commit_alone(domain),
-            _ => self.commit_ends(due),
-        }
-    }
-
     #[inline(never)]
-    fn commit_ends(&mut self, due: &[u32]) {
+    pub(crate) fn commit_unobserved(&mut self, due: &[u32]) {
         self.commit_together(due, &mut |slot, _, edges| match edges {
             Edges::Write => slot.circuit.commit_write_edge(&mut Ignore),
             Edges::Read => slot.circuit.commit_read_edge(&mut Ignore),
@@ -465,30 +462,56 @@ impl Fabric {
         self.settle_outcomes();
     }
 
-    /// Commits the ends of the only domain due, none of which is at rest or has its peer there too.
+    /// As [`Fabric::commit_unobserved`], for a batch of one domain.
     #[inline(always)]
-    fn commit_alone(&mut self, domain: u32) {
-        let Self { domains, fifos, outcomes, .. } = self;
-        let sleepers = self.sleepers != 0;
+    pub(crate) fn commit_one_unobserved(&mut self, domain: u32) {
+        match self.domains[domain as usize].lone {
+            LoneCommit::Nothing => {}
+            LoneCommit::Writer(fifo) => self.commit_writer(fifo),
+            LoneCommit::Reader(fifo) => self.commit_reader(fifo),
+            LoneCommit::All => self.commit_all_of(domain),
+            LoneCommit::Active => self.commit_unobserved(&[domain]),
+        }
+    }
+
+    #[inline(always)]
+    fn commit_writer(&mut self, fifo: u32) {
+        let slot = &mut self.fifos[fifo as usize];
+        let done = slot.circuit.commit_write_edge(&mut Ignore);
+        if (done.wakes_writer && self.sleepers != 0) || slot.circuit.is_calm() {
+            self.settle_outcome(fifo, done);
+        }
+    }
+
+    #[inline(always)]
+    fn commit_reader(&mut self, fifo: u32) {
+        let slot = &mut self.fifos[fifo as usize];
+        let done = slot.circuit.commit_read_edge(&mut Ignore);
+        if (done.wakes_reader && self.sleepers != 0) || slot.circuit.is_calm() {
+            self.settle_outcome(fifo, done);
+        }
+    }
+
+    #[inline(never)]
+    fn commit_all_of(&mut self, domain: u32) {
+        let Self { domains, fifos, outcomes, sleepers, .. } = self;
         let slot = &domains[domain as usize];
         let (writers, readers) = slot.ends.split_at(slot.writers);
         for end in writers {
             let slot = &mut fifos[end.fifo as usize];
             let done = slot.circuit.commit_write_edge(&mut Ignore);
-            if (sleepers && done.wakes_writer) || slot.circuit.is_calm() {
+            if (done.wakes_writer && *sleepers != 0) || slot.circuit.is_calm() {
                 outcomes.push((end.fifo, done));
             }
         }
         for end in readers {
             let slot = &mut fifos[end.fifo as usize];
             let done = slot.circuit.commit_read_edge(&mut Ignore);
-            if (sleepers && done.wakes_reader) || slot.circuit.is_calm() {
+            if (done.wakes_reader && *sleepers != 0) || slot.circuit.is_calm() {
                 outcomes.push((end.fifo, done));
             }
         }
-        if !outcomes.is_empty() {
-            self.settle_outcomes();
-        }
+        self.settle_outcomes();
     }
 
     /// As [`Fabric::commit_unobserved`], recording the commits at the local cycles `cycle(domain)`.
@@ -543,20 +566,24 @@ impl Fabric {
         }
     }
 
-    #[inline(never)]
     fn settle_outcomes(&mut self) {
-        while let Some((fifo, commit)) = self.outcomes.pop() {
-            let slot = &self.fifos[fifo as usize];
-            let (writer, reader, calm) = (slot.writer, slot.reader, slot.circuit.is_calm());
-            if calm {
-                self.rest_fifo(fifo as usize);
-            }
-            if commit.wakes_reader {
-                self.wake(reader);
-            }
-            if commit.wakes_writer {
-                self.wake(writer);
-            }
+        while let Some((fifo, done)) = self.outcomes.pop() {
+            self.settle_outcome(fifo, done);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_outcome(&mut self, fifo: u32, done: Commit) {
+        let slot = &self.fifos[fifo as usize];
+        let (writer, reader, calm) = (slot.writer, slot.reader, slot.circuit.is_calm());
+        if calm {
+            self.rest_fifo(fifo as usize);
+        }
+        if done.wakes_reader {
+            self.wake(reader);
+        }
+        if done.wakes_writer {
+            self.wake(writer);
         }
     }
 
@@ -619,6 +646,50 @@ impl Fabric {
     }
 }
 
+impl Tick<'_> {
+    /// Ticks the awake units of a domain on its edge `cycle`, in canonical order.
+    ///
+    /// # Errors
+    /// What the first unit that failed said; [`Fabric::current`] is that unit.
+    #[inline(always)]
+    pub(crate) fn edge(&mut self, domain: u32, cycle: u64, group: &mut Group) -> TickResult {
+        // Timers are those of sleeping units.
+        if self.fabric.domains[domain as usize].asleep != 0 {
+            return self.edge_of_awake(domain, cycle, group);
+        }
+        self.fabric.cycle = cycle;
+        self.fabric.current = group.first;
+        for body in &mut group.bodies {
+            body.tick(self)?;
+            self.fabric.current += 1;
+        }
+        Ok(())
+    }
+
+    /// As [`Tick::edge`], where some units sleep.
+    #[cold]
+    #[inline(never)]
+    fn edge_of_awake(&mut self, domain: u32, cycle: u64, group: &mut Group) -> TickResult {
+        let index = domain as usize;
+        if self.fabric.domains[index].next_timer <= cycle {
+            self.fabric.fire_timers(domain, cycle);
+        }
+        self.fabric.cycle = cycle;
+        for at in 0..self.fabric.domains[index].awake.words().len() {
+            let mut word = self.fabric.domains[index].awake.words()[at];
+            while word != 0 {
+                let bit = word.trailing_zeros();
+                let local = at as u32 * 64 + bit;
+                self.fabric.current = group.first + local;
+                group.bodies[local as usize].tick(self)?;
+                // A tick may wake a unit that comes after it.
+                word = self.fabric.domains[index].awake.words()[at] & above(bit);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Records a commit's events, each with the local cycle of its end.
 struct Committed<'a> {
     recording: &'a mut Recording,
@@ -660,29 +731,5 @@ impl CommitEvents for Committed<'_> {
     }
     fn empty(&mut self, flag: bool) {
         self.reader(KindId::FIFO_EMPTY, 0, flag.into());
-    }
-}
-
-/// The data of a FIFO's packets, by pointer with its wrap bit. A pointer that is taken for a write is
-/// free: even the output register's, because at most `depth` entries lie between. It grows with the
-/// pointers first used, up to twice the depth.
-pub(super) struct Payloads<T>(Vec<Option<T>>);
-
-impl<T> Payloads<T> {
-    pub(super) fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    #[inline]
-    pub(super) fn put(&mut self, pointer: u32, data: T) {
-        match self.0.get_mut(pointer as usize) {
-            Some(slot) => *slot = Some(data),
-            None => self.0.push(Some(data)),
-        }
-    }
-
-    #[inline]
-    pub(super) fn take(&mut self, pointer: u32) -> T {
-        self.0[pointer as usize].take().expect("an accepted packet's data is stored at its pointer")
     }
 }

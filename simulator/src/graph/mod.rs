@@ -7,13 +7,14 @@ mod activity;
 mod fabric;
 mod link;
 mod order;
+mod payload;
 mod ports;
 mod tick;
 mod topology;
 mod topology_error;
 mod unit;
 
-pub(crate) use fabric::{Fabric, Group, StopRequest};
+pub(crate) use fabric::{Group, StopRequest};
 pub use link::{Connection, ConnectionState};
 pub(crate) use order::canonical_order;
 pub use ports::{Counter, Event, FifoIn, FifoOut, In, Out, Ports, Series, Span};

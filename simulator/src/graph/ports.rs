@@ -3,11 +3,11 @@
 //! A handle is a plain number with a type; it is meaningful only inside the unit that declared it,
 //! and the fabric checks that.
 
-use std::any::{Any, TypeId, type_name};
+use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
-use super::fabric::Payloads;
 use super::link::{LinkQueue, Messages};
+use super::payload::Payloads;
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -111,7 +111,7 @@ impl Direction {
 }
 
 /// Storage for the packets of a FIFO, made when it is joined.
-type MakePayloads = fn() -> Box<dyn Any + Send>;
+type MakePayloads = fn() -> Payloads;
 /// Storage for the messages of a connection.
 type MakeMessages = fn() -> Box<dyn Messages>;
 
@@ -152,10 +152,6 @@ fn fan_out_messages<T: Clone + Send + 'static>() -> Box<dyn Messages> {
     Box::new(LinkQueue::<T>::new(Some(T::clone)))
 }
 
-fn fifo_payloads<T: Send + 'static>() -> Box<dyn Any + Send> {
-    Box::new(Payloads::<T>::new())
-}
-
 impl<'a> Ports<'a> {
     pub(super) fn new(declarations: &'a mut Declarations, unit: u32) -> Self {
         Self { declarations, unit, may_stop: false }
@@ -173,7 +169,7 @@ impl<'a> Ports<'a> {
             name: name.to_owned(),
             direction,
             carries: (TypeId::of::<T>(), type_name::<T>()),
-            payloads: fifo_payloads::<T>,
+            payloads: Payloads::of::<T>,
             messages,
             fans_out,
         });

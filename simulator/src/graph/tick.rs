@@ -5,10 +5,11 @@
 
 use std::any::Any;
 use std::fmt;
+use std::marker::PhantomData;
 
 use clockweave_model::{KindId, Phase};
 
-use super::fabric::{Binding, Fabric, FifoSlot, Payloads, StopRequest};
+use super::fabric::{Binding, Fabric, StopRequest};
 use super::link::LinkQueue;
 use super::ports::{Counter, Event, FifoIn, FifoOut, In, Out, Series, Shape, Span};
 use super::unit::{Packet, UnitError, WriteError};
@@ -39,24 +40,19 @@ impl fmt::Display for StopReason {
 }
 
 /// One edge of one unit.
+// The state itself, not a reference to it: a unit's every access would go through both.
 pub struct Tick<'a> {
-    fabric: &'a mut Fabric,
+    pub(crate) fabric: Fabric,
+    edge: PhantomData<&'a mut ()>,
 }
 
 const SERIES_BITS: u32 = 40;
 /// Where the ids of [`Tick::new_transaction`] begin.
 const OWN_TRANSACTIONS: u64 = 1 << 62;
 
-impl<'a> Tick<'a> {
-    #[inline]
-    pub(super) fn new(fabric: &'a mut Fabric) -> Self {
-        Self { fabric }
-    }
-
-    /// Passes on to the unit that follows in canonical order.
-    #[inline]
-    pub(super) fn next_unit(&mut self) {
-        self.fabric.current += 1;
+impl Tick<'_> {
+    pub(super) fn new(fabric: Fabric) -> Self {
+        Self { fabric, edge: PhantomData }
     }
 
     /// The local cycle: the number of this edge in the unit's domain.
@@ -110,7 +106,7 @@ impl<'a> Tick<'a> {
             return Err(WriteError::Refused(packet));
         }
         let pointer = slot.circuit.write_pointer();
-        payloads::<T>(slot).put(pointer, packet.data);
+        slot.payload.put(pointer, packet.data);
         if !slot.active {
             self.fabric.activate_fifo(fifo);
         }
@@ -128,7 +124,7 @@ impl<'a> Tick<'a> {
             recording.record(stream, cycle, KindId::FIFO_CONSUME, id, 0, slot.id, Phase::Evaluate);
         }
         let pointer = slot.circuit.output_pointer();
-        Some(Packet::new(id, payloads::<T>(slot).take(pointer)))
+        Some(Packet::new(id, slot.payload.take(pointer)))
     }
 
     /// Whether a packet waits in the FIFO's output register.
@@ -186,8 +182,9 @@ impl<'a> Tick<'a> {
         self.fabric.units[self.fabric.current as usize].messages += 1;
         for at in first + 1..first + count {
             let link = self.fabric.targets[at] as usize;
-            let clone =
-                queue::<T>(self.fabric, link).clone.expect("only a fan-out port has several connections");
+            let clone = queue::<T>(&mut self.fabric, link)
+                .clone
+                .expect("only a fan-out port has several connections");
             self.deliver(link, number, clone(&message));
         }
         self.deliver(self.fabric.targets[first] as usize, number, message);
@@ -201,7 +198,7 @@ impl<'a> Tick<'a> {
             self.fabric.cycle.checked_add(slot.delay).expect("a message's visible edge fits 64 bits");
         slot.sent(visible, number);
         let consumer = slot.consumer;
-        queue::<T>(self.fabric, link).messages.push_back((visible, number, message));
+        queue::<T>(&mut self.fabric, link).messages.push_back((visible, number, message));
         if visible == self.fabric.cycle {
             self.fabric.wake(consumer);
         } else {
@@ -232,7 +229,7 @@ impl<'a> Tick<'a> {
     #[inline]
     pub fn receive<T: Send + 'static>(&mut self, port: &In<T>) -> Option<T> {
         let link = self.next_link(self.binding(port.port))?;
-        let messages = &mut queue::<T>(self.fabric, link).messages;
+        let messages = &mut queue::<T>(&mut self.fabric, link).messages;
         let (_, _, message) = messages.pop_front().expect("a visible message is queued");
         let next = messages.front().map(|(visible, number, _)| (*visible, *number));
         self.fabric.links[link].received(self.fabric.cycle, next);
@@ -340,17 +337,10 @@ impl<'a> Tick<'a> {
                 "a stop was requested without the declaration that the unit may stop (`Ports::may_stop`)",
             ));
         }
-        if self.fabric.stop.is_none() {
-            self.fabric.stop =
-                Some(StopRequest { unit: self.fabric.current, reason, message: message.to_owned() });
-        }
+        let unit = self.fabric.current;
+        self.fabric.request_stop(StopRequest { unit, reason, message: message.to_owned() });
         Ok(())
     }
-}
-
-#[inline]
-fn payloads<T: Send + 'static>(slot: &mut FifoSlot) -> &mut Payloads<T> {
-    slot.payload.downcast_mut().expect("joined ports carry one type")
 }
 
 #[inline]

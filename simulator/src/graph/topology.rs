@@ -13,6 +13,7 @@ use super::fabric::{Binding, Fabric, FifoSlot, Group, UnitSlot};
 use super::link::{Connection, Link, MAX_CAPACITY};
 use super::order::canonical_order;
 use super::ports::{Declarations, Direction, Port, Ports};
+use super::tick::Tick;
 use super::topology_error::TopologyError;
 use super::unit::Unit;
 use crate::circuit::AsyncFifo;
@@ -90,7 +91,7 @@ pub(crate) struct Assembly {
     pub(crate) domains: Vec<ClockDomain>,
     /// The units of each domain.
     pub(crate) groups: Vec<Group>,
-    pub(crate) fabric: Fabric,
+    pub(crate) cx: Tick<'static>,
     pub(crate) kinds: KindTable,
     pub(crate) fifos: Vec<FifoFacts>,
 }
@@ -323,7 +324,7 @@ impl Topology {
             .map(|(name, shape)| (kinds.id(name).expect("declared kinds are in the table"), *shape))
             .collect();
         fabric.series = series_bases(&self.declarations.series, &ranks);
-        Ok(Assembly { domains, groups, fabric, kinds, fifos })
+        Ok(Assembly { domains, groups, cx: Tick::new(fabric), kinds, fifos })
     }
 
     fn check_joins(&self) -> Result<(), TopologyError> {

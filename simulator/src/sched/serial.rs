@@ -11,13 +11,15 @@
 //!   its batches are counted exactly.
 
 use std::any::Any;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
 use clockweave_model::{ClockDomain, ExactTime, TimeError};
 
 use super::error::{RunError, UnitPlace};
 use super::termination::{StopHandle, Termination, TerminationReason};
-use crate::clock::{AnyClocks, Calendar, Clocks, Due, Key, count_instants};
-use crate::graph::{Assembly, Fabric, Group, StopRequest, UnitError};
+use crate::clock::{AnyClocks, Batch, Calendar, Clocks, Due, Key, count_instants};
+use crate::graph::{Assembly, Group, StopRequest, Tick, UnitError};
 use crate::observe::RecordError;
 
 /// A quiet stretch shorter than this is walked: counting it costs more.
@@ -65,13 +67,11 @@ enum Failure {
 /// A started simulation.
 pub(super) struct Engine {
     pub(super) calendar: Calendar,
-    pub(super) fabric: Fabric,
+    pub(super) cx: Tick<'static>,
     pub(super) groups: Vec<Group>,
-    /// Completed batches before the inner loop was entered last. They are more than 64 bits count
-    /// where several clocks near the horizon.
+    /// Completed batches before the inner loop was entered last, which the fabric counts on from there.
+    /// They are more than 64 bits count where several clocks near the horizon.
     before: u128,
-    /// Those that it completed since.
-    walked: u64,
     pub(super) margin: u64,
     pub(super) stop: StopHandle,
     /// A unit's request and the completed batches at which it settles.
@@ -89,10 +89,9 @@ impl Engine {
         Self {
             max_edges: assembly.domains.iter().map(ClockDomain::max_edge).collect(),
             calendar: Calendar::new(assembly.domains),
-            fabric: assembly.fabric,
+            cx: assembly.cx,
             groups: assembly.groups,
             before: 0,
-            walked: 0,
             margin,
             stop,
             pending: None,
@@ -104,7 +103,7 @@ impl Engine {
 
     /// Completed batches.
     pub(super) fn batches(&self) -> u128 {
-        self.before + u128::from(self.walked)
+        self.before + u128::from(self.cx.fabric.walked)
     }
 
     /// Exact time of the last completed batch; zero before the first.
@@ -161,22 +160,22 @@ impl Engine {
     /// a look.
     fn advance(&mut self, bounds: &Bounds, until: u128) -> Result<(), Failure> {
         self.before = self.batches();
-        self.walked = 0;
+        self.cx.fabric.walked = 0;
         let from_here = |at: u128| u64::try_from(at.saturating_sub(self.before)).unwrap_or(u64::MAX);
         if self.look_at <= self.before {
             self.look_at = self.before + LOOK;
         }
         let (until, retry_skip) = (from_here(until.min(self.look_at)), from_here(self.retry_skip));
-        let Self { calendar: Calendar { domains, clocks }, fabric, groups, walked, stop, .. } = self;
+        let Self { calendar: Calendar { domains, clocks }, cx, groups, stop, .. } = self;
         let done = match clocks {
             AnyClocks::Lattice(clocks) => {
-                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, walked, until)
+                Walk { clocks, cx, groups, stop, retry_skip }.run(domains, bounds, until)
             }
             AnyClocks::Fixed(clocks) => {
-                Walk { clocks, fabric, groups, stop, retry_skip }.run(domains, bounds, walked, until)
+                Walk { clocks, cx, groups, stop, retry_skip }.run(domains, bounds, until)
             }
         };
-        if let Some(request) = self.fabric.take_stop()
+        if let Some(request) = self.cx.fabric.take_stop()
             && self.pending.is_none()
             && done.is_ok()
         {
@@ -190,7 +189,7 @@ impl Engine {
     #[cold]
     fn keep(&mut self, request: StopRequest) {
         let place = self.place(request.unit, 1);
-        let domain = self.fabric.unit_domain(request.unit);
+        let domain = self.cx.fabric.unit_domain(request.unit);
         let termination = Termination {
             domain_id: self.calendar.domains()[domain as usize].id(),
             unit: Some(place.unit),
@@ -243,14 +242,14 @@ impl Engine {
     /// there may be one between their edges, which is worth a look now and then.
     fn may_skip(&mut self) -> bool {
         let batches = self.batches();
-        if self.fabric.is_quiet() {
+        if self.cx.fabric.is_quiet() {
             return batches >= self.retry_skip;
         }
         if batches < self.look_at {
             return false;
         }
         self.look_at = batches + LOOK;
-        self.max_edges.len() > 1 && self.fabric.fifos_rest()
+        self.max_edges.len() > 1 && self.cx.fabric.fifos_rest()
     }
 
     /// Skips a stretch in which nothing changes; says whether it did.
@@ -259,7 +258,7 @@ impl Engine {
     /// executable, and within the bounds.
     fn skip(&mut self, bounds: &Bounds, until: u128) -> bool {
         let budget = until - self.batches();
-        let quiet = self.fabric.is_quiet();
+        let quiet = self.cx.fabric.is_quiet();
         let worth = if quiet { WORTH_SKIPPING } else { LOOK };
         if quiet && budget < worth {
             self.retry_skip = until;
@@ -284,7 +283,7 @@ impl Engine {
     /// The cycles at the end of a quiet stretch of at most `budget` batches, and its batches; `None`
     /// where it has fewer than `worth` edges or cannot be counted.
     fn quiet_stretch(&mut self, bounds: &Bounds, budget: u128, worth: u128) -> Option<(Vec<u64>, u128)> {
-        self.fabric.settle_timers();
+        self.cx.fabric.settle_timers();
         let domains = self.calendar.domains();
         let mut end: Option<ExactTime> = bounds.time;
         let mut before = |domain: usize, edge: u64| {
@@ -292,8 +291,8 @@ impl Engine {
             end = Some(end.map_or(time, |end| end.min(time)));
         };
         for (domain, &max_edge) in self.max_edges.iter().enumerate() {
-            let awake = self.fabric.is_awake(domain).then(|| self.calendar.cycle(domain as u32));
-            before(domain, awake.or(self.fabric.next_timer(domain)).unwrap_or(max_edge).min(max_edge));
+            let awake = self.cx.fabric.is_awake(domain).then(|| self.calendar.cycle(domain as u32));
+            before(domain, awake.or(self.cx.fabric.next_timer(domain)).unwrap_or(max_edge).min(max_edge));
         }
         if let Some((domain, cycles)) = bounds.cycles {
             before(domain, (cycles - 1).min(self.max_edges[domain]));
@@ -336,10 +335,10 @@ impl Engine {
 
     /// Where a unit is, `back` edges before its domain's next one.
     fn place(&self, unit: u32, back: u64) -> UnitPlace {
-        let index = self.fabric.unit_domain(unit);
+        let index = self.cx.fabric.unit_domain(unit);
         let (domain, cycle) = (&self.calendar.domains()[index as usize], self.calendar.cycle(index) - back);
         UnitPlace {
-            unit: self.fabric.unit_name(unit).to_owned(),
+            unit: self.cx.fabric.unit_name(unit).to_owned(),
             domain: domain.name().to_owned(),
             cycle,
             time: domain.edge(cycle).expect("a scheduled edge is representable"),
@@ -350,7 +349,7 @@ impl Engine {
     fn describe(&self, failure: Failure) -> RunError {
         match failure {
             Failure::Unit(error) => RunError::Unit {
-                place: Box::new(self.place(self.fabric.current(), 0)),
+                place: Box::new(self.place(self.cx.fabric.current(), 0)),
                 message: error.message().to_owned(),
             },
             Failure::Horizon { domain } => {
@@ -368,14 +367,14 @@ impl Engine {
         let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         let message = text.unwrap_or_else(|| "without a message".to_owned());
-        RunError::Panic { place: Box::new(self.place(self.fabric.current(), 0)), message }
+        RunError::Panic { place: Box::new(self.place(self.cx.fabric.current(), 0)), message }
     }
 }
 
 /// The inner loop and what it works on.
 struct Walk<'a, K> {
     clocks: &'a mut Clocks<K>,
-    fabric: &'a mut Fabric,
+    cx: &'a mut Tick<'static>,
     groups: &'a mut [Group],
     stop: &'a StopHandle,
     /// Batches of this walk before which skipping is not tried.
@@ -383,16 +382,10 @@ struct Walk<'a, K> {
 }
 
 impl<K: Key> Walk<'_, K> {
-    /// Completes batches until a pause is due; at least one, which is within the bounds. `walked`, which
-    /// is 0, counts them, and pauses at `until`.
-    fn run(
-        &mut self,
-        domains: &[ClockDomain],
-        bounds: &Bounds,
-        walked: &mut u64,
-        until: u64,
-    ) -> Result<(), Failure> {
-        let timed = bounds.time.is_some() || self.fabric.recording().is_some();
+    /// Completes batches until a pause is due; at least one, which is within the bounds, and at most
+    /// `until`.
+    fn run(&mut self, domains: &[ClockDomain], bounds: &Bounds, until: u64) -> Result<(), Failure> {
+        let timed = bounds.time.is_some() || self.cx.fabric.recording().is_some();
         self.clocks.prepare(domains, timed);
         let safe = self.clocks.safe_batches();
         if safe == 0 {
@@ -403,10 +396,13 @@ impl<K: Key> Walk<'_, K> {
         let until = until.min(pause);
         let limit = bounds.time.as_ref().map(|time| self.clocks.ceiling(time));
         match (limit, bounds.cycles) {
-            (None, None) => self.batches(walked, until, |_| false),
-            (Some(limit), _) => self.batches(walked, until, |clocks| clocks.next_key() >= limit),
+            (None, None) if self.clocks.is_followable() && self.cx.fabric.recording().is_none() => {
+                self.follow(until).map_err(Failure::Unit)
+            }
+            (None, None) => self.batches(until, |_| false),
+            (Some(limit), _) => self.batches(until, |clocks| clocks.next_key() >= limit),
             (None, Some((domain, cycles))) => {
-                self.batches(walked, until, |clocks| clocks.cycle(domain as u32) >= cycles)
+                self.batches(until, |clocks| clocks.cycle(domain as u32) >= cycles)
             }
         }
     }
@@ -426,21 +422,37 @@ impl<K: Key> Walk<'_, K> {
         }
     }
 
+    /// Follows the calendar's table, which needs neither times nor searches, without recording.
+    #[inline(never)]
+    fn follow(&mut self, until: u64) -> Result<(), UnitError> {
+        let Self { clocks, cx, groups, stop, retry_skip } = self;
+        let (groups, retry_skip, stop) = (&mut **groups, *retry_skip, stop.flag());
+        clocks.follow(until, |batch, cycles| {
+            let done = match batch {
+                Batch::One(domain) => one(cx, groups, domain, cycles),
+                Batch::Several(due) => several(cx, groups, due, cycles),
+            };
+            if let Err(error) = done {
+                return ControlFlow::Break(Some(error));
+            }
+            cx.fabric.walked += 1;
+            if cx.fabric.wants_attention(retry_skip) || stop.load(Ordering::Relaxed) {
+                return ControlFlow::Break(None);
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
     #[inline(always)]
-    fn batches(
-        &mut self,
-        walked: &mut u64,
-        until: u64,
-        reached: impl Fn(&Clocks<K>) -> bool,
-    ) -> Result<(), Failure> {
+    fn batches(&mut self, until: u64, reached: impl Fn(&Clocks<K>) -> bool) -> Result<(), Failure> {
         loop {
             match self.clocks.due() {
                 Due::One(domain) => self.batch(&[domain])?,
                 Due::Tied => self.tied_batch()?,
             }
-            *walked += 1;
-            if *walked >= until
-                || self.fabric.wants_attention(*walked >= self.retry_skip)
+            self.cx.fabric.walked += 1;
+            if self.cx.fabric.walked >= until
+                || self.cx.fabric.wants_attention(self.retry_skip)
                 || self.stop.is_requested()
                 || reached(self.clocks)
             {
@@ -461,28 +473,57 @@ impl<K: Key> Walk<'_, K> {
     fn batch(&mut self, due: &[u32]) -> Result<(), Failure> {
         for &domain in due {
             let (cycle, group) = (self.clocks.cycle(domain), &mut self.groups[domain as usize]);
-            if let Err(error) = self.fabric.tick_domain(domain, cycle, group) {
-                return Err(Failure::Unit(error));
-            }
+            self.cx.edge(domain, cycle, group).map_err(Failure::Unit)?;
         }
-        if self.fabric.recording().is_some() {
+        if self.cx.fabric.recording().is_some() {
             self.commit_recorded(due)?;
+        } else if let [domain] = *due {
+            self.cx.fabric.commit_one_unobserved(domain);
         } else {
-            self.fabric.commit_unobserved(due);
+            self.cx.fabric.commit_unobserved(due);
         }
-        for &domain in due {
-            self.clocks.advance(domain);
-        }
+        self.clocks.complete(due);
         Ok(())
     }
 
     #[inline(never)]
     fn commit_recorded(&mut self, due: &[u32]) -> Result<(), Failure> {
-        self.fabric.commit_observed(due, |domain| self.clocks.cycle(domain));
+        self.cx.fabric.commit_observed(due, |domain| self.clocks.cycle(domain));
         let ns = self.clocks.key(due[0]).ns();
-        self.fabric
+        self.cx
+            .fabric
             .recording()
             .map_or(Ok(()), |recording| recording.end_instant(ns))
             .map_err(Failure::Recording)
     }
+}
+
+/// A batch of one domain, without recording.
+#[inline(always)]
+fn one(
+    cx: &mut Tick<'static>,
+    groups: &mut [Group],
+    domain: u32,
+    cycles: &mut [u64],
+) -> Result<(), UnitError> {
+    cx.edge(domain, cycles[domain as usize], &mut groups[domain as usize])?;
+    cx.fabric.commit_one_unobserved(domain);
+    cycles[domain as usize] += 1;
+    Ok(())
+}
+
+/// A batch of several domains, without recording.
+#[inline(never)]
+fn several(
+    cx: &mut Tick<'static>,
+    groups: &mut [Group],
+    due: &[u32],
+    cycles: &mut [u64],
+) -> Result<(), UnitError> {
+    for &domain in due {
+        cx.edge(domain, cycles[domain as usize], &mut groups[domain as usize])?;
+    }
+    cx.fabric.commit_unobserved(due);
+    due.iter().for_each(|&domain| cycles[domain as usize] += 1);
+    Ok(())
 }

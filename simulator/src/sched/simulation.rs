@@ -331,7 +331,7 @@ impl Simulation {
         let end = self.engine()?.batches() + u128::from(max_batches);
         let bounds = Bounds { batches: end, poll: 1, ..Bounds::none() };
         let mut hint = 0;
-        self.walk(&bounds, |engine| engine.fabric.drained(&mut hint), RunStatus::LimitReached)
+        self.walk(&bounds, |engine| engine.cx.fabric.drained(&mut hint), RunStatus::LimitReached)
     }
 
     /// The stop that has settled, if one has.
@@ -374,11 +374,11 @@ impl Simulation {
     /// The first error of the recording.
     pub fn finish(&mut self) -> Result<Option<Stats>, RunError> {
         let State::Started(engine) = &mut self.state else { return Ok(None) };
-        let Some(recording) = engine.fabric.take_recording() else { return Ok(None) };
+        let Some(recording) = engine.cx.fabric.take_recording() else { return Ok(None) };
         let totals = RunTotals {
             batches: engine.batches(),
             last_committed: (engine.batches() > 0).then(|| engine.last_committed()),
-            refusals: engine.fabric.refusals(),
+            refusals: engine.cx.fabric.refusals(),
             ..RunTotals::default()
         };
         Ok(Some(recording.close(totals)?))
@@ -410,29 +410,30 @@ impl Inspection<'_> {
 
     /// The registers and totals of a FIFO.
     pub fn fifo(&self, id: u32) -> Option<FifoState> {
-        self.engine.fabric.fifo_state(id).map(|(state, _)| state)
+        self.engine.cx.fabric.fifo_state(id).map(|(state, _)| state)
     }
 
     /// Writes that a FIFO refused.
     pub fn fifo_refusals(&self, id: u32) -> Option<u64> {
-        self.engine.fabric.fifo_state(id).map(|(_, refusals)| refusals)
+        self.engine.cx.fabric.fifo_state(id).map(|(_, refusals)| refusals)
     }
 
     /// Counters of every ordinary connection, by sending unit.
     pub fn connections(&self) -> Vec<ConnectionState> {
-        self.engine.fabric.connections()
+        self.engine.cx.fabric.connections()
     }
 
     /// A unit by its path name, if it is of type `U`.
     pub fn unit<U: Unit>(&self, name: &str) -> Option<&U> {
-        let index = self.engine.fabric.find_unit(name)?;
-        let (domain, local) = (self.engine.fabric.unit_domain(index), self.engine.fabric.unit_local(index));
+        let index = self.engine.cx.fabric.find_unit(name)?;
+        let (domain, local) =
+            (self.engine.cx.fabric.unit_domain(index), self.engine.cx.fabric.unit_local(index));
         let body: &dyn Any = self.engine.groups[domain as usize].bodies[local as usize].as_ref();
         body.downcast_ref()
     }
 
     /// Path names of all units in canonical order; a unit's id in recordings is its place, from 1.
     pub fn units(&self) -> impl ExactSizeIterator<Item = &str> {
-        (0..self.engine.fabric.unit_count()).map(|unit| self.engine.fabric.unit_name(unit))
+        (0..self.engine.cx.fabric.unit_count()).map(|unit| self.engine.cx.fabric.unit_name(unit))
     }
 }

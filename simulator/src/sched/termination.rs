@@ -73,7 +73,12 @@ impl StopHandle {
 
     #[inline]
     pub(super) fn is_requested(&self) -> bool {
-        self.0.requested.load(Ordering::Relaxed)
+        self.flag().load(Ordering::Relaxed)
+    }
+
+    /// Whether a stop is requested.
+    pub(super) fn flag(&self) -> &AtomicBool {
+        &self.0.requested
     }
 
     /// The message of a pending request.
