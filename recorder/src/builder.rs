@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clockweave_model::{
-    ClockDomain, EventRecord, FifoEntry, KindTable, Manifest, ManifestDomain, ManifestExtension,
-    ManifestStream, check_printable,
+    ClockDomain, FifoEntry, KindTable, Manifest, ManifestDomain, ManifestExtension, ManifestStream,
+    check_printable,
 };
 
 use crate::bucket::OpenBucket;
+use crate::concurrent::{self, ConcurrentRecorder, RING_RECORD_BYTES, RingOptions};
 use crate::directory::{self, MANIFEST_FILE, TRACE_FILE, text_log_name};
 use crate::error::RecordError;
 use crate::ledger::Ledger;
@@ -21,6 +22,7 @@ use crate::pftrace::{
     Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink, TrackPlan, Wrapper,
     kind_names,
 };
+use crate::producer::Producer;
 use crate::roster::{Declarations, Roster, StreamId};
 use crate::serial::SerialRecorder;
 use crate::session::{Outputs, Session};
@@ -35,6 +37,9 @@ const RING_BYTES: usize = 8 * 1024 * 1024;
 const RING_RECORDS: (usize, usize) = (64, 4096);
 /// Most event packets of a block of the trace.
 const HINTS_PER_BLOCK: usize = TRACE_BLOCK_BYTES / SMALLEST_EVENT;
+/// The most records a ring may be asked to hold, and the most bytes of all rings and the open records together.
+const MAX_RING_RECORDS: usize = 1 << 20;
+const MAX_RING_BYTES: usize = 256 * 1024 * 1024;
 /// Open records: at least, and per stream.
 const OPEN_RECORDS: (usize, usize) = (8192, 16);
 
@@ -51,6 +56,10 @@ pub struct RecorderBuilder {
     open_records: Option<usize>,
     metadata_bytes: usize,
     pub(crate) lossless: bool,
+    ring_capacity: Option<usize>,
+    drain_batch: u64,
+    reversed_drain: bool,
+    first_local: u32,
     force: bool,
     kinds: KindTable,
     fifos: BTreeMap<u32, FifoEntry>,
@@ -72,6 +81,10 @@ impl RecorderBuilder {
             open_records: None,
             metadata_bytes: 4 * 1024 * 1024,
             lossless: true,
+            ring_capacity: None,
+            drain_batch: 256,
+            reversed_drain: false,
+            first_local: 0,
             force: false,
             kinds: KindTable::default(),
             fifos: BTreeMap::new(),
@@ -136,6 +149,40 @@ impl RecorderBuilder {
         self
     }
 
+    /// Whether a full ring costs events rather than the host's time. What is lost is counted, and stands in every
+    /// output. Default: no. A serial recorder has no rings and never loses anything.
+    pub fn lossy(&mut self, lossy: bool) -> &mut Self {
+        self.lossless = !lossy;
+        self
+    }
+
+    /// Records that each stream's ring holds, for runs that have rings: a power of two from 2 to 2^20. `None`, the
+    /// default, shares 8 MiB among all streams, from 64 to 4,096 records each.
+    pub fn ring_capacity(&mut self, records: Option<usize>) -> &mut Self {
+        self.ring_capacity = records;
+        self
+    }
+
+    /// Promised records for which the ordering thread is woken, for runs that have rings. Default: 256.
+    pub fn drain_batch(&mut self, records: u64) -> &mut Self {
+        self.drain_batch = records;
+        self
+    }
+
+    /// For tests: the ordering thread looks at the last stream first.
+    #[doc(hidden)]
+    pub fn reversed_drain(&mut self, reversed: bool) -> &mut Self {
+        self.reversed_drain = reversed;
+        self
+    }
+
+    /// For tests: the number of each producer's first event, which wraps.
+    #[doc(hidden)]
+    pub fn first_local(&mut self, number: u32) -> &mut Self {
+        self.first_local = number;
+        self
+    }
+
     /// Whether to replace the files of an earlier run in the directory. Default: no.
     pub fn force(&mut self, replace: bool) -> &mut Self {
         self.force = replace;
@@ -197,14 +244,92 @@ impl RecorderBuilder {
     /// An option out of range, names beyond their budget, a directory that is not empty, a file that
     /// cannot be written.
     pub fn start_serial(self) -> Result<SerialRecorder, RecordError> {
-        let opened = Instant::now();
         let budget = self.open_budget()?;
+        let capacity = ring_records(self.declared.stream_count());
+        Ok(SerialRecorder::new(self.open(capacity)?, OpenBucket::new(budget)))
+    }
+
+    /// Starts recording for threads that go their own ways. Gives a producer per stream, in the order in which streams
+    /// were added, to be moved to the threads; each promises its progress with
+    /// [`Producer::advance`] and ends with [`Producer::finish`].
+    ///
+    /// # Errors
+    /// As [`RecorderBuilder::start_serial`], and rings beyond 256 MiB.
+    pub fn start_independent(self) -> Result<(ConcurrentRecorder, Vec<Producer>), RecordError> {
+        self.start_concurrent(false)
+    }
+
+    /// Starts recording for streams whose progress one thread knows and tells with [`ConcurrentRecorder::advance`].
+    /// What is recorded between two such calls has to fit the budget of open records.
+    ///
+    /// # Errors
+    /// As [`RecorderBuilder::start_independent`].
+    pub fn start_coordinated(self) -> Result<(ConcurrentRecorder, Vec<Producer>), RecordError> {
+        self.start_concurrent(true)
+    }
+
+    fn start_concurrent(self, coordinated: bool) -> Result<(ConcurrentRecorder, Vec<Producer>), RecordError> {
+        let open_records = self.open_budget()?;
+        let options = RingOptions {
+            capacity: self.ring_records(open_records)?,
+            batch: self.drain_batch.max(1),
+            coordinated,
+            lossy: !self.lossless,
+            open_records,
+            reversed: self.reversed_drain,
+            first_local: self.first_local,
+        };
+        let mut session = self.open(options.capacity as u64)?;
+        if options.lossy {
+            session.expect_gaps();
+        }
+        concurrent::start(session, OpenBucket::new(open_records), options)
+    }
+
+    /// Records per ring of a run that has rings.
+    fn ring_records(&self, open_records: usize) -> Result<usize, RecordError> {
+        let streams = self.declared.stream_count();
+        let staging = concurrent::staging_bytes(open_records);
+        let bytes = |records: usize| {
+            let rings = records.checked_mul(streams).and_then(|n| n.checked_mul(RING_RECORD_BYTES));
+            rings.and_then(|rings| rings.checked_add(staging)).unwrap_or(usize::MAX)
+        };
+        let records = match self.ring_capacity {
+            Some(records) if !(2..=MAX_RING_RECORDS).contains(&records) || !records.is_power_of_two() => {
+                return Err(RecordError::BadOption {
+                    option: "ring_capacity",
+                    found: records as u64,
+                    expected: "a power of two from 2 to 1048576",
+                });
+            }
+            Some(records) => records,
+            None => {
+                let mut records = ring_records(streams) as usize;
+                while records > 2 && bytes(records) > MAX_RING_BYTES {
+                    records /= 2;
+                }
+                records
+            }
+        };
+        if bytes(records) > MAX_RING_BYTES {
+            return Err(RecordError::RingBudget {
+                streams,
+                records,
+                needed: bytes(records),
+                budget: MAX_RING_BYTES,
+            });
+        }
+        Ok(records)
+    }
+
+    /// Prepares the directory and opens the outputs.
+    fn open(self, ring_capacity: u64) -> Result<Session, RecordError> {
+        let opened = Instant::now();
         let interval = self.interval()?;
         let wrapper = if self.perfetto { Wrapper::new(self.compression)? } else { None };
         if !check_printable(&self.run_id, 128) {
             return Err(RecordError::bad_name("run id", &self.run_id));
         }
-        let streams = self.declared.stream_count();
         let roster = self.declared.freeze();
         let tracks = TrackPlan::new(&self.run_id, &roster);
         let names = self.kinds.iter().map(|(_, name)| METADATA_PER_NAME + name.len()).sum::<usize>();
@@ -223,7 +348,7 @@ impl RecorderBuilder {
             roster: &roster,
             tracks: &tracks,
         };
-        let manifest = description.manifest(streams, self.fifos, self.configuration);
+        let manifest = description.manifest(ring_capacity, self.fifos, self.configuration);
         let manifest_bytes = directory::write_file(&self.dir, MANIFEST_FILE, &manifest.to_json())?;
 
         let compressed = wrapper.is_some();
@@ -254,8 +379,7 @@ impl RecorderBuilder {
             }
         };
         let ledger = Ledger::new(&roster, &self.kinds);
-        let session = Session::new(self.dir, roster, self.kinds, ledger, outputs, writer, manifest_bytes);
-        Ok(SerialRecorder::new(session, OpenBucket::new(budget)))
+        Ok(Session::new(self.dir, roster, self.kinds, ledger, outputs, writer, manifest_bytes))
     }
 
     fn open_budget(&self) -> Result<usize, RecordError> {
@@ -300,13 +424,13 @@ struct Description<'a> {
 impl Description<'_> {
     fn manifest(
         &self,
-        streams: usize,
+        ring_capacity: u64,
         fifos: BTreeMap<u32, FifoEntry>,
         configuration: BTreeMap<String, String>,
     ) -> Manifest {
         let mut manifest = Manifest::new(self.run_id);
         manifest.lossless = self.lossless;
-        manifest.stream_capacity = ring_records(streams);
+        manifest.stream_capacity = ring_capacity;
         manifest.domains = self.roster.domains.iter().map(ManifestDomain::from).collect();
         let units = self.roster.units.iter().zip(&self.tracks.units);
         manifest.streams = units
@@ -354,7 +478,7 @@ impl Description<'_> {
 /// executed.
 fn ring_records(streams: usize) -> u64 {
     let (least, most) = RING_RECORDS;
-    let share = RING_BYTES / size_of::<EventRecord>() / streams.max(1);
+    let share = RING_BYTES / RING_RECORD_BYTES / streams.max(1);
     let records = if share < least { least } else { (1 << share.ilog2()).min(most) };
     records as u64
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clockweave_model::DomainError;
+use clockweave_model::{DomainError, TimeError};
 
 /// Why a run could not be declared, recorded or closed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -140,6 +140,108 @@ pub enum RecordError {
         /// Kind number.
         kind: u16,
     },
+    /// An event before what its stream, or the coordinator, had promised.
+    #[error(
+        "unit `{unit}`: an event at local cycle {cycle} came after the promise that none would be before {promised}; \
+         promise less, or record before promising"
+    )]
+    Late {
+        /// Unit name.
+        unit: String,
+        /// Cycle of the event.
+        cycle: u64,
+        /// Least cycle that is still accepted.
+        promised: u64,
+    },
+    /// An event that was recorded while a watermark passed it.
+    #[error(
+        "unit `{unit}`: the event at local cycle {cycle} was recorded while the watermark passed it; advance only when \
+         every earlier event was recorded"
+    )]
+    Overtaken {
+        /// Unit name.
+        unit: String,
+        /// Cycle of the event.
+        cycle: u64,
+    },
+    /// A stream that had ended.
+    #[error("unit `{unit}`: local cycle {cycle} came after the stream had ended")]
+    Finished {
+        /// Unit name.
+        unit: String,
+        /// Cycle of the event or promise.
+        cycle: u64,
+    },
+    /// A promise below an earlier one.
+    #[error("unit `{unit}`: progress went from local cycle {promised} back to {cycle}; promises do not fall")]
+    PromiseFell {
+        /// Unit name.
+        unit: String,
+        /// The cycle promised.
+        cycle: u64,
+        /// The cycle promised before.
+        promised: u64,
+    },
+    /// A watermark below an earlier one.
+    #[error("the watermark went from {last} ns back to {ns} ns; watermarks do not fall")]
+    WatermarkFell {
+        /// The watermark given.
+        ns: i64,
+        /// The one before.
+        last: i64,
+    },
+    /// A promise of a stream that a coordinator speaks for.
+    #[error("unit `{unit}`: the streams of this run are coordinated; the recorder advances, not a stream")]
+    Coordinated {
+        /// Unit name.
+        unit: String,
+    },
+    /// A watermark for streams that promise themselves.
+    #[error("the streams of this run are independent; each advances by itself, not the recorder")]
+    NotCoordinated,
+    /// A coordinated run holds as many records as it may, and a producer waits for room.
+    #[error(
+        "all {budget} open records are taken from nanosecond {ns} on, and a producer waits for room; advance the \
+         watermark at shorter distances, or raise open_records"
+    )]
+    OpenBudget {
+        /// Display nanosecond of the earliest of them.
+        ns: i64,
+        /// The budget.
+        budget: usize,
+    },
+    /// Rings that are too large altogether.
+    #[error(
+        "{streams} rings of {records} records, with the open records, take {needed} bytes, more than {budget}; lower \
+         ring_capacity or open_records"
+    )]
+    RingBudget {
+        /// Streams of the run.
+        streams: usize,
+        /// Records per ring.
+        records: usize,
+        /// Bytes needed.
+        needed: usize,
+        /// The most there may be.
+        budget: usize,
+    },
+    /// The recorder was closed before a stream had ended.
+    #[error(
+        "unit `{unit}`: the recorder was closed before this stream had ended; {lost} events recorded at that time are \
+         lost"
+    )]
+    ClosedEarly {
+        /// Unit name.
+        unit: String,
+        /// Events that were accepted and are in no output.
+        lost: u64,
+    },
+    /// A time that cannot be represented.
+    #[error(transparent)]
+    Time(#[from] TimeError),
+    /// The thread that orders events ended without an answer.
+    #[error("the ordering thread panicked; the trace is valid up to its last complete packet")]
+    BackendLost,
     /// The recorder was closed.
     #[error("the recorder is closed; nothing can be recorded any more")]
     Closed,

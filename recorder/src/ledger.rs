@@ -11,6 +11,7 @@ use clockweave_model::{KindId, KindTable, Phase};
 use crate::bucket::OpenBucket;
 use crate::error::RecordError;
 use crate::flows::Transactions;
+use crate::packed::GAP;
 use crate::roster::Roster;
 use crate::sink::{Event, Gap, Sink};
 
@@ -38,6 +39,8 @@ pub(crate) struct Ledger {
     /// Dropped events by unit.
     dropped: Box<[u64]>,
     gaps: u64,
+    /// Whether records of kind [`GAP`] are gaps; elsewhere they are events of an unknown kind.
+    takes_gaps: bool,
     transactions: Transactions,
 }
 
@@ -62,8 +65,14 @@ impl Ledger {
             counts: vec![0; roster.units.len() * kinds].into_boxed_slice(),
             dropped: vec![0; roster.units.len()].into_boxed_slice(),
             gaps: 0,
+            takes_gaps: false,
             transactions: Transactions::new(),
         }
+    }
+
+    /// Takes gaps among the records.
+    pub(crate) fn expect_gaps(&mut self) {
+        self.takes_gaps = true;
     }
 
     /// Passes a closed instant on.
@@ -79,6 +88,10 @@ impl Ledger {
             let unit = self.unit_of_rank[rank as usize] as usize;
             let kind = self.index(record.kind);
             if kind == usize::from(NO_KIND) {
+                if self.takes_gaps && record.kind == GAP {
+                    self.gap(sink, ns, unit, record.value, record.cycle, record.phase);
+                    continue;
+                }
                 return Err(refuse(roster, &Refused::Kind { unit, kind: record.kind.0 }));
             }
             let state = &mut self.units[unit];
@@ -99,7 +112,6 @@ impl Ledger {
     }
 
     /// Passes on that `count` events of `unit` were dropped here, the first at `cycle` and `phase`.
-    #[allow(dead_code, reason = "for streams that may drop")]
     pub(crate) fn gap<S: Sink>(
         &mut self,
         sink: &mut S,

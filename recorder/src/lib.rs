@@ -35,30 +35,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod backend;
 mod bucket;
 mod builder;
+mod concurrent;
 mod cursor;
 mod directory;
 mod error;
 mod flows;
+mod frontier;
 #[cfg(test)]
 mod gap_tests;
 mod ledger;
+mod merge;
+mod packed;
 mod pftrace;
+mod producer;
+mod ring;
 mod roster;
 mod serial;
 mod session;
 mod sink;
 mod stats;
+mod sync;
 mod text;
 mod writer;
 
 use std::path::Path;
 
 pub use builder::RecorderBuilder;
+pub use concurrent::ConcurrentRecorder;
 pub use directory::{MANIFEST_FILE, STATS_FILE, TRACE_FILE, is_run_file, text_log_name};
 pub use error::RecordError;
 pub use pftrace::{ArgsEncoding, Compression, UnknownCompression};
+pub use producer::Producer;
 pub use roster::StreamId;
 pub use serial::SerialRecorder;
 pub use stats::{EventTotals, ExactSeconds, RunTotals, Stats, StatsExtension, StreamStats};

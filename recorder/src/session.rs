@@ -5,13 +5,14 @@
 //! * The first error is kept; nothing is encoded after it, and every later call returns it.
 //! * Closing again gives the same answer again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clockweave_model::{KindTable, Phase};
 
 use crate::bucket::OpenBucket;
 use crate::directory::{self, STATS_FILE};
 use crate::error::RecordError;
+use crate::frontier::Waits;
 use crate::ledger::Ledger;
 use crate::pftrace::{Annotations, DebugFields, TraceSink};
 use crate::roster::Roster;
@@ -81,6 +82,21 @@ impl Outputs {
     }
 }
 
+/// What a run with rings adds to the statistics; a serial one has none of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ingress {
+    pub(crate) allocated_bytes: u64,
+    pub(crate) peak_bytes: u64,
+    /// Of the backlog.
+    pub(crate) staging_bytes: u64,
+    /// The most the backlog held.
+    pub(crate) backlog_records: u64,
+    /// Waiting for room in a ring.
+    pub(crate) room: Waits,
+    /// Waiting for other streams.
+    pub(crate) progress: Waits,
+}
+
 struct Running {
     outputs: Outputs,
     writer: Writer,
@@ -95,6 +111,7 @@ pub(crate) struct Session {
     running: Option<Running>,
     failure: Option<RecordError>,
     manifest_bytes: u64,
+    pub(crate) ingress: Ingress,
     closed: Option<Result<Stats, RecordError>>,
 }
 
@@ -119,7 +136,26 @@ impl Session {
         manifest_bytes: u64,
     ) -> Self {
         let running = Some(Running { outputs, writer });
-        Self { dir, roster, kinds, ledger, running, failure: None, manifest_bytes, closed: None }
+        Self {
+            dir,
+            roster,
+            kinds,
+            ledger,
+            running,
+            failure: None,
+            manifest_bytes,
+            ingress: Ingress::default(),
+            closed: None,
+        }
+    }
+
+    /// Takes gaps among the records.
+    pub(crate) fn expect_gaps(&mut self) {
+        self.ledger.expect_gaps();
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     pub(crate) fn roster(&self) -> &Roster {
@@ -245,18 +281,19 @@ impl Session {
             (0..self.roster.units.len()).map(|unit| self.stream_stats(unit)).collect();
         let events = streams.iter().map(|stream| stream.retained).sum();
         let dropped = streams.iter().map(|stream| stream.dropped).sum();
-        let peak = bucket.peak_bucket() as u64;
+        let ingress = &self.ingress;
+        let peak = (bucket.peak_bucket() as u64).max(ingress.backlog_records);
         Stats {
             events,
             dropped_events: dropped,
-            producer_stalls: figures.stalls,
-            producer_stall_ns: figures.stall_ns,
+            producer_stalls: figures.stalls + ingress.room.count,
+            producer_stall_ns: figures.stall_ns + ingress.room.ns,
             admission_retries: 0,
-            progress_stalls: 0,
-            progress_stall_ns: 0,
-            allocated_ingress_bytes: 0,
-            peak_ingress_bytes_upper_bound: 0,
-            allocated_staging_bytes: figures.staging_bytes + bucket.bytes() as u64,
+            progress_stalls: ingress.progress.count,
+            progress_stall_ns: ingress.progress.ns,
+            allocated_ingress_bytes: ingress.allocated_bytes,
+            peak_ingress_bytes_upper_bound: ingress.peak_bytes,
+            allocated_staging_bytes: figures.staging_bytes + bucket.bytes() as u64 + ingress.staging_bytes,
             peak_staging_records: peak,
             native_buffer_peak_bytes: peak * OpenBucket::RECORD_BYTES as u64,
             native_buffer_peak_records: peak,

@@ -35,7 +35,6 @@ pub(crate) trait Sink {
     fn event(&mut self, ns: i64, event: &Event<'_>);
 
     /// Takes a gap, which has a place in the total order as an event has.
-    #[allow(dead_code, reason = "for streams that may drop")]
     fn gap(&mut self, ns: i64, gap: &Gap);
 
     /// Makes everything taken so far reach the file, without changing what the file will hold in
