@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use clockweave_model::Phase;
-use perfetto_protos::clock_snapshot::clock_snapshot::Clock;
 use clockweave_recorder::{Compression, RecorderBuilder, RunTotals, Stats, TRACE_FILE};
+use perfetto_protos::clock_snapshot::clock_snapshot::Clock;
 
 use crate::reading::{self, arguments};
 use crate::workload::{self, Placed, Planned};
