@@ -29,18 +29,21 @@ pub(crate) fn canonical_order(names: &[&str], edges: &[(usize, usize)]) -> Resul
             }
         }
     }
-    if order.len() == names.len() { Ok(order) } else { Err(cycle(&waiting, edges)) }
+    if order.len() == names.len() { Ok(order) } else { Err(cycle(names, &waiting, edges)) }
 }
 
-/// Walks back from a unit that never became ready: every such unit waits for another one.
-fn cycle(waiting: &[usize], edges: &[(usize, usize)]) -> Vec<usize> {
+/// Walks back from a unit that never became ready: every such unit waits for another one. Names decide
+/// which cycle is found and where it begins.
+fn cycle(names: &[&str], waiting: &[usize], edges: &[(usize, usize)]) -> Vec<usize> {
     let mut waits_for = vec![usize::MAX; waiting.len()];
     for &(before, after) in edges {
-        if waiting[before] > 0 {
+        let known = waits_for[after];
+        if waiting[before] > 0 && (known == usize::MAX || names[before] < names[known]) {
             waits_for[after] = before;
         }
     }
-    let mut unit = waiting.iter().position(|&w| w > 0).expect("a cycle leaves a waiting unit");
+    let stuck = (0..waiting.len()).filter(|&unit| waiting[unit] > 0);
+    let mut unit = stuck.min_by_key(|&unit| names[unit]).expect("a cycle leaves a waiting unit");
     let mut seen = vec![false; waiting.len()];
     while !seen[unit] {
         seen[unit] = true;
@@ -52,6 +55,8 @@ fn cycle(waiting: &[usize], edges: &[(usize, usize)]) -> Vec<usize> {
         path.push(unit);
     }
     path.reverse();
+    let first = (0..path.len()).min_by_key(|&at| names[path[at]]).unwrap_or(0);
+    path.rotate_left(first);
     path
 }
 
@@ -71,12 +76,11 @@ mod tests {
     #[test]
     fn a_cycle_is_named_in_its_order() {
         let names = ["a", "b", "c", "tail"];
-        let found = canonical_order(&names, &[(0, 1), (1, 2), (2, 0), (2, 3)]).unwrap_err();
-        assert_eq!(found.len(), 3);
-        for (at, unit) in found.iter().enumerate() {
-            let next = found[(at + 1) % 3];
-            assert!([(0, 1), (1, 2), (2, 0)].contains(&(*unit, next)));
-        }
+        assert_eq!(canonical_order(&names, &[(0, 1), (1, 2), (2, 0), (2, 3)]), Err(vec![0, 1, 2]));
+        // Of two cycles the same one, whatever the numbers of the units.
+        let edges = [(0, 1), (1, 0), (2, 3), (3, 2)];
+        assert_eq!(canonical_order(&["a", "b", "c", "d"], &edges), Err(vec![0, 1]));
+        assert_eq!(canonical_order(&["d", "c", "b", "a"], &edges), Err(vec![3, 2]));
         assert_eq!(canonical_order(&["a"], &[(0, 0)]), Err(vec![0]));
     }
 }

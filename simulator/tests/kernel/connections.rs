@@ -502,10 +502,11 @@ fn pipeline_registers_hold_over_sleep() {
         move |cx: &mut Tick<'_>| {
             let cycle = cx.cycle();
             let edge = stages.edge(cycle);
-            let first = *edge.read(0);
-            log.push((cycle, first, *edge.read(1)));
+            log.push((cycle, *edge.read(0), *edge.read(1)));
             edge.write(0, cycle + 100);
-            edge.write(1, first);
+            // What stage 0 held before this edge, though it was written on it.
+            let held = *edge.read(0);
+            edge.write(1, held);
             // Edges 0, 1, 3, 6, 7, 9, 12, …
             cx.sleep_until(match cycle % 6 {
                 0 => cycle + 1,

@@ -1,5 +1,7 @@
 //! What a simulation refuses, each time with a text that names the thing and what was expected.
 
+use std::collections::BTreeSet;
+
 use clockweave_model::{ClockDomain, Frequency, Seconds};
 use clockweave_simulator::{
     Connection, Fifo, Ports, RunError, Simulation, Tick, TickResult, TopologyError, Unit,
@@ -255,14 +257,13 @@ fn unbound_ports() {
     }
 }
 
-/// Units of one domain with zero-delay connections as given.
+/// Units of one domain with zero-delay connections as given, created in the order in which they are named.
 fn zero_delay(edges: &[(&str, &str)]) -> Result<(), RunError> {
     let mut sim = Simulation::new();
     sim.add_clock(1, "one", "1GHz").unwrap();
-    let mut names: Vec<&str> = edges.iter().flat_map(|(from, to)| [*from, *to]).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
+    let mut known = BTreeSet::new();
+    let names = edges.iter().flat_map(|(from, to)| [*from, *to]);
+    for name in names.filter(|name| known.insert(*name)) {
         add(&mut sim, "one", name, |p| {
             if edges.iter().any(|(from, _)| *from == name) {
                 p.fan_out::<u64>("out");
@@ -279,18 +280,21 @@ fn zero_delay(edges: &[(&str, &str)]) -> Result<(), RunError> {
     sim.start()
 }
 
-/// The units of the cycle are named in its order, whichever of them comes first.
+/// The units of the cycle are named in its order from the smallest name on, whatever was created first.
 #[test]
 fn zero_delay_cycles_are_named() {
     refused(
         zero_delay(&[("a", "a")]),
         "the zero-delay connections form a cycle: a -> a; one of them needs a delay",
     );
-    let error = zero_delay(&[("in", "x"), ("x", "b"), ("b", "y"), ("y", "x"), ("y", "out")]).unwrap_err();
-    let rotations = ["x -> b -> y -> x", "b -> y -> x -> b", "y -> x -> b -> y"];
-    let texts = rotations
-        .map(|cycle| format!("the zero-delay connections form a cycle: {cycle}; one of them needs a delay"));
-    assert!(texts.contains(&error.to_string()), "{error}");
+    let mut edges = [("in", "x"), ("x", "b"), ("b", "y"), ("y", "x"), ("y", "out")];
+    for _ in 0..edges.len() {
+        edges.rotate_left(1);
+        refused(
+            zero_delay(&edges),
+            "the zero-delay connections form a cycle: b -> y -> x -> b; one of them needs a delay",
+        );
+    }
     zero_delay(&[("a", "b"), ("b", "d"), ("a", "c"), ("c", "d")]).unwrap();
 }
 

@@ -202,11 +202,10 @@ delay = 0
 [run]
 batches = 1
 "#;
-    let error = refusal(text);
-    let cycle = ["a -> b -> a", "b -> a -> b"].map(|cycle| {
-        format!("s.toml:14:1: the zero-delay connections form a cycle: {cycle}; one of them needs a delay")
-    });
-    assert!(cycle.contains(&error), "{error}");
+    assert_eq!(
+        refusal(text),
+        "s.toml:14:1: the zero-delay connections form a cycle: a -> b -> a; one of them needs a delay"
+    );
     Scenario::parse(&text.replacen("to = \"a.in\"\ndelay = 0", "to = \"a.in\"", 1), "s.toml").unwrap();
 }
 
