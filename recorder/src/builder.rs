@@ -18,19 +18,17 @@ use crate::directory::{self, MANIFEST_FILE, TRACE_FILE, text_log_name};
 use crate::error::RecordError;
 use crate::ledger::Ledger;
 use crate::pftrace::{
-    ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Compression, METADATA_PER_NAME,
-    Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink, TrackPlan, Wrapper,
-    kind_names,
+    ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Compression, Framing, FullSink,
+    METADATA_PER_NAME, Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink, TrackPlan,
+    View, Wrapper, kind_names,
 };
 use crate::producer::Producer;
 use crate::roster::{Declarations, Roster, StreamId};
 use crate::serial::SerialRecorder;
 use crate::session::{Outputs, Session};
 use crate::text::{self, TextSink};
-use crate::writer::{FileId, Outlet, WriterSetup};
+use crate::writer::WriterSetup;
 
-/// The one view of this version: every event, nothing derived.
-const VIEW: &str = "events";
 /// Bytes that the rings of all streams share where their capacity is not chosen.
 const RING_BYTES: usize = 8 * 1024 * 1024;
 /// Records per ring, at least and at most.
@@ -52,6 +50,7 @@ pub struct RecorderBuilder {
     perfetto: bool,
     compression: Compression,
     args: ArgsEncoding,
+    view: View,
     checkpoint_interval: Option<u64>,
     open_records: Option<usize>,
     metadata_bytes: usize,
@@ -77,6 +76,7 @@ impl RecorderBuilder {
             perfetto: true,
             compression: Compression::default(),
             args: ArgsEncoding::default(),
+            view: View::default(),
             checkpoint_interval: None,
             open_records: None,
             metadata_bytes: 4 * 1024 * 1024,
@@ -126,6 +126,12 @@ impl RecorderBuilder {
     /// How events of the Perfetto trace carry their values.
     pub fn args(&mut self, args: ArgsEncoding) -> &mut Self {
         self.args = args;
+        self
+    }
+
+    /// What the Perfetto trace shows. Default: events.
+    pub fn view(&mut self, view: View) -> &mut Self {
+        self.view = view;
         self
     }
 
@@ -331,7 +337,9 @@ impl RecorderBuilder {
             return Err(RecordError::bad_name("run id", &self.run_id));
         }
         let roster = self.declared.freeze();
-        let tracks = TrackPlan::new(&self.run_id, &roster);
+        let fifos: Vec<FifoEntry> = self.fifos.into_values().collect();
+        let shown = if self.view == View::Full { &fifos[..] } else { &[] };
+        let tracks = TrackPlan::new(&self.run_id, &roster, shown);
         let names = self.kinds.iter().map(|(_, name)| METADATA_PER_NAME + name.len()).sum::<usize>();
         let needed = names + tracks.metadata_bytes();
         if needed > self.metadata_bytes {
@@ -344,11 +352,12 @@ impl RecorderBuilder {
             tool_version: &self.tool_version,
             lossless: self.lossless,
             args: self.args,
+            view: self.view,
             kinds: &self.kinds,
             roster: &roster,
             tracks: &tracks,
         };
-        let manifest = description.manifest(ring_capacity, self.fifos, self.configuration);
+        let manifest = description.manifest(ring_capacity, fifos.clone(), self.configuration);
         let manifest_bytes = directory::write_file(&self.dir, MANIFEST_FILE, &manifest.to_json())?;
 
         let compressed = wrapper.is_some();
@@ -360,22 +369,29 @@ impl RecorderBuilder {
                 logs.push(setup.create(&text_log_name(domain.name()))?);
             }
         }
-        let hinted = compressed && self.compression.uses_hints();
-        let hints = if hinted || self.args == ArgsEncoding::Annotations { HINTS_PER_BLOCK } else { 0 };
+        // What is derived repeats nothing that hints tell of.
+        let full = self.view == View::Full;
+        let hinted = compressed && self.compression.uses_hints() && !full;
+        let hints =
+            if hinted || self.args == ArgsEncoding::Annotations && !full { HINTS_PER_BLOCK } else { 0 };
         let trace = trace_file.map(|file| (setup.outlet(TRACE_BLOCK_BYTES, hints), file));
         let text = self.text.then(|| setup.outlet(text::block_bytes(logs.len()), 0));
         let writer = setup.start()?;
         let text = text.map(|outlet| TextSink::new(outlet, &logs, &self.run_id, &roster, &self.kinds));
-        let outputs = match (trace, self.args) {
+        let framing = trace
+            .map(|(outlet, file)| Framing::new(outlet, file, compressed, description.preamble(), interval));
+        let outputs = match (framing, self.args) {
             (None, _) => Outputs::without_trace(text),
-            (Some((outlet, file)), ArgsEncoding::Debug) if hinted => {
-                Outputs::with_hinted(description.trace(outlet, file, compressed, interval), text)
+            (Some(framing), args) if full => {
+                let trace = FullSink::new(framing, args, &roster, &self.kinds, fifos, tracks);
+                Outputs::with_full(trace, text)
             }
-            (Some((outlet, file)), ArgsEncoding::Debug) => {
-                Outputs::with_debug(description.trace(outlet, file, compressed, interval), text)
+            (Some(framing), ArgsEncoding::Debug) if hinted => {
+                Outputs::with_hinted(description.trace(framing), text)
             }
-            (Some((outlet, file)), ArgsEncoding::Annotations) => {
-                Outputs::with_annotations(description.trace(outlet, file, compressed, interval), text)
+            (Some(framing), ArgsEncoding::Debug) => Outputs::with_debug(description.trace(framing), text),
+            (Some(framing), ArgsEncoding::Annotations) => {
+                Outputs::with_annotations(description.trace(framing), text)
             }
         };
         let ledger = Ledger::new(&roster, &self.kinds);
@@ -416,6 +432,7 @@ struct Description<'a> {
     tool_version: &'a str,
     lossless: bool,
     args: ArgsEncoding,
+    view: View,
     kinds: &'a KindTable,
     roster: &'a Roster,
     tracks: &'a TrackPlan,
@@ -425,7 +442,7 @@ impl Description<'_> {
     fn manifest(
         &self,
         ring_capacity: u64,
-        fifos: BTreeMap<u32, FifoEntry>,
+        fifos: Vec<FifoEntry>,
         configuration: BTreeMap<String, String>,
     ) -> Manifest {
         let mut manifest = Manifest::new(self.run_id);
@@ -447,29 +464,27 @@ impl Description<'_> {
         manifest.clockweave = Some(ManifestExtension {
             tool_version: self.tool_version.to_owned(),
             configuration,
-            view: VIEW.to_owned(),
+            view: self.view.name().to_owned(),
             args: self.args.name().to_owned(),
-            fifos: fifos.into_values().collect(),
+            fifos,
         });
         manifest
     }
 
-    fn trace<A: Arguments>(
-        &self,
-        outlet: Outlet,
-        file: FileId,
-        compressed: bool,
-        interval: u64,
-    ) -> TraceSink<A> {
+    fn preamble(&self) -> Preamble {
         let facts = RunFacts {
             run_id: self.run_id,
             tool_version: self.tool_version,
-            view: VIEW,
+            view: self.view,
             lossless: self.lossless,
         };
-        let preamble = Preamble::new(&facts, self.roster, self.tracks, self.kinds, self.args);
-        let units = self.tracks.units.iter().copied().zip(self.roster.units.iter().map(|unit| unit.id));
-        TraceSink::new(outlet, file, compressed, preamble, interval, &kind_names(self.kinds), units)
+        Preamble::new(&facts, self.roster, self.tracks, self.kinds, self.args)
+    }
+
+    fn trace<A: Arguments>(&self, framing: Framing) -> TraceSink<A> {
+        let ids = self.roster.units.iter().map(|unit| unit.id);
+        let units: Vec<(u64, u64)> = self.tracks.units.iter().copied().zip(ids).collect();
+        TraceSink::new(framing, &kind_names(self.kinds), &units)
     }
 }
 

@@ -67,7 +67,7 @@ pub use builder::RecorderBuilder;
 pub use concurrent::ConcurrentRecorder;
 pub use directory::{MANIFEST_FILE, STATS_FILE, TRACE_FILE, is_run_file, text_log_name};
 pub use error::RecordError;
-pub use pftrace::{ArgsEncoding, Compression, UnknownCompression};
+pub use pftrace::{ArgsEncoding, Compression, UnknownCompression, View};
 pub use producer::Producer;
 pub use roster::StreamId;
 pub use serial::SerialRecorder;

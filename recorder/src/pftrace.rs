@@ -11,7 +11,11 @@ mod checkpoint;
 mod compression;
 mod deflate;
 mod event;
+mod framing;
+mod full;
+mod instant;
 mod interning;
+mod packet;
 mod schema;
 mod sink;
 mod tracks;
@@ -23,8 +27,10 @@ pub(crate) use checkpoint::{Preamble, RunFacts};
 pub(crate) use compression::Wrapper;
 pub(crate) use deflate::Hint;
 pub(crate) use event::{Annotations, Arguments, DebugFields};
+pub(crate) use framing::{BLOCK_BYTES as TRACE_BLOCK_BYTES, Framing};
+pub(crate) use full::FullSink;
 pub(crate) use interning::kind_names;
-pub(crate) use sink::{BLOCK_BYTES as TRACE_BLOCK_BYTES, TraceSink};
+pub(crate) use sink::TraceSink;
 pub(crate) use tracks::TrackPlan;
 
 /// How an event carries its values.
@@ -45,6 +51,36 @@ impl ArgsEncoding {
         match self {
             Self::Debug => "debug",
             Self::Annotations => "annotations",
+        }
+    }
+}
+
+/// What a trace shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum View {
+    /// Every event, nothing derived.
+    #[default]
+    Events,
+    /// Also each event's exact time, the occupancy of each FIFO, a slice per transaction, spans and
+    /// counters of units.
+    Full,
+}
+
+impl View {
+    /// The name in the manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Full => "full",
+        }
+    }
+
+    /// The arguments of its events, with their types.
+    fn arguments(self) -> &'static [(&'static str, i32)] {
+        match self {
+            Self::Events => &checkpoint::ARGUMENTS[..7],
+            Self::Full => &checkpoint::ARGUMENTS,
         }
     }
 }

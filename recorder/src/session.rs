@@ -14,7 +14,7 @@ use crate::directory::{self, STATS_FILE};
 use crate::error::RecordError;
 use crate::frontier::Waits;
 use crate::ledger::Ledger;
-use crate::pftrace::{Annotations, DebugFields, TraceSink};
+use crate::pftrace::{Annotations, DebugFields, FullSink, TraceSink};
 use crate::roster::Roster;
 use crate::sink::Sink;
 use crate::stats::{
@@ -30,9 +30,11 @@ pub(crate) enum Outputs {
     Debug(TraceSink<DebugFields<false>>),
     Hinted(TraceSink<DebugFields<true>>),
     Annotations(TraceSink<Annotations>),
+    Full(Box<FullSink>),
     DebugAndText((TraceSink<DebugFields<false>>, TextSink)),
     HintedAndText((TraceSink<DebugFields<true>>, TextSink)),
     AnnotationsAndText((TraceSink<Annotations>, TextSink)),
+    FullAndText((Box<FullSink>, TextSink)),
 }
 
 /// Runs an expression with the one sink there is.
@@ -44,9 +46,11 @@ macro_rules! with_sink {
             Outputs::Debug($sink) => $body,
             Outputs::Hinted($sink) => $body,
             Outputs::Annotations($sink) => $body,
+            Outputs::Full($sink) => $body,
             Outputs::DebugAndText($sink) => $body,
             Outputs::HintedAndText($sink) => $body,
             Outputs::AnnotationsAndText($sink) => $body,
+            Outputs::FullAndText($sink) => $body,
         }
     };
 }
@@ -74,6 +78,14 @@ impl Outputs {
         match text {
             None => Self::Annotations(trace),
             Some(text) => Self::AnnotationsAndText((trace, text)),
+        }
+    }
+
+    pub(crate) fn with_full(trace: FullSink, text: Option<TextSink>) -> Self {
+        let trace = Box::new(trace);
+        match text {
+            None => Self::Full(trace),
+            Some(text) => Self::FullAndText((trace, text)),
         }
     }
 

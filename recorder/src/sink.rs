@@ -64,6 +64,28 @@ impl Sink for () {
     }
 }
 
+impl<S: Sink> Sink for Box<S> {
+    fn event(&mut self, ns: i64, event: &Event<'_>) {
+        (**self).event(ns, event);
+    }
+
+    fn gap(&mut self, ns: i64, gap: &Gap) {
+        (**self).gap(ns, gap);
+    }
+
+    fn flush(&mut self) {
+        (**self).flush();
+    }
+
+    fn finish(&mut self) {
+        (**self).finish();
+    }
+
+    fn outlets(&self) -> impl Iterator<Item = &Outlet> {
+        (**self).outlets()
+    }
+}
+
 /// Both.
 impl<A: Sink, B: Sink> Sink for (A, B) {
     #[inline]

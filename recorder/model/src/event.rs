@@ -3,7 +3,7 @@
 //! A record says what one unit observed at one of its own local edges. It has no time: time is
 //! `E(cycle)` of the unit's domain.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where in an edge an event lies. Evaluation comes before commit at one exact instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,10 +89,24 @@ pub fn check_printable(name: &str, max: usize) -> bool {
     (1..=max).contains(&name.len()) && name.bytes().all(|b| (b' '..=b'~').contains(&b))
 }
 
+/// What the events of a kind are to a reader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KindShape {
+    /// Something that happened.
+    #[default]
+    Instant,
+    /// The value that something has from now on.
+    Counter,
+    /// The beginning (value 1) or the end (value 0) of something; spans of one unit nest.
+    Span,
+}
+
 /// The kinds of a run: the built-in ones and those defined before start, numbered from 257 by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindTable {
     kinds: Vec<(KindId, String)>,
+    /// Kinds that are no instants, by number.
+    shapes: BTreeMap<KindId, KindShape>,
 }
 
 const BUILT_IN: [(KindId, &str); 8] = [
@@ -108,7 +122,8 @@ const BUILT_IN: [(KindId, &str); 8] = [
 
 impl Default for KindTable {
     fn default() -> Self {
-        Self { kinds: BUILT_IN.map(|(id, name)| (id, name.to_owned())).to_vec() }
+        let kinds = BUILT_IN.map(|(id, name)| (id, name.to_owned())).to_vec();
+        Self { kinds, shapes: BTreeMap::new() }
     }
 }
 
@@ -144,6 +159,16 @@ impl KindTable {
     /// The name of a kind.
     pub fn name(&self, id: KindId) -> Option<&str> {
         self.kinds.binary_search_by_key(&id, |(known, _)| *known).ok().map(|at| self.kinds[at].1.as_str())
+    }
+
+    /// States what the events of a kind are; instants by default.
+    pub fn set_shape(&mut self, id: KindId, shape: KindShape) {
+        self.shapes.insert(id, shape);
+    }
+
+    /// What the events of a kind are.
+    pub fn shape(&self, id: KindId) -> KindShape {
+        self.shapes.get(&id).copied().unwrap_or_default()
     }
 
     /// All kinds by number.

@@ -39,7 +39,7 @@ mod time;
 pub use domain::{
     ClockDomain, ClockDomains, DomainError, EXTERNAL_DOMAIN, IMPLICIT_DOMAIN, IMPLICIT_NAME, check_name,
 };
-pub use event::{EventRecord, KindError, KindId, KindTable, MAX_KINDS, Phase, check_printable};
+pub use event::{EventRecord, KindError, KindId, KindShape, KindTable, MAX_KINDS, Phase, check_printable};
 pub use lattice::Lattice;
 pub use manifest::{FifoEntry, Manifest, ManifestDomain, ManifestError, ManifestExtension, ManifestStream};
 pub use quantity::{Frequency, QuantityError, Seconds};

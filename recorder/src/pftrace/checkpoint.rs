@@ -5,11 +5,12 @@ use clockweave_model::{ClockDomain, KindTable};
 
 use crate::pftrace::interning::{self, CATEGORY_META};
 use crate::pftrace::schema::{
-    AnnotationValue, BufferStats, Clock, ClockSnapshot, DebugAnnotation, EventType, ExtensionDescriptor,
-    FieldDescriptor, FileDescriptor, FileDescriptorSet, MessageDescriptor, NEEDS_STATE, STATE_CLEARED,
-    SYNCHRONIZATION_MARKER, TracePacket, TracePacketDefaults, TraceStats, TrackEvent,
+    AnnotationValue, BufferStats, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, EventType,
+    ExtensionDescriptor, FieldDescriptor, FileDescriptor, FileDescriptorSet, MessageDescriptor, NEEDS_STATE,
+    STATE_CLEARED, SYNCHRONIZATION_MARKER, SiblingMerge, TracePacket, TracePacketDefaults, TraceStats,
+    TrackDescriptor, TrackEvent,
 };
-use crate::pftrace::{ArgsEncoding, SEQUENCE, TrackPlan};
+use crate::pftrace::{ArgsEncoding, SEQUENCE, TrackPlan, View};
 use crate::roster::Roster;
 use crate::sink::Gap;
 
@@ -22,9 +23,30 @@ const CLOCK_TRACE_FILE: u32 = 11;
 
 /// Number of the extension field of the track event.
 pub(crate) const EXTENSION_FIELD: i32 = 9900;
-/// The fields of the extension message, numbered from 1.
-const ARGUMENTS: [&str; 7] =
-    ["unit_id", "fifo_id", "phase", "value", "ordinal", "local_cycle", "transaction_id"];
+/// The fields of the extension message and their types, numbered from 1.
+pub(crate) const ARGUMENTS: [(&str, i32); 10] = [
+    ("unit_id", UINT64),
+    ("fifo_id", UINT64),
+    ("phase", UINT64),
+    ("value", UINT64),
+    ("ordinal", UINT64),
+    ("local_cycle", UINT64),
+    ("transaction_id", UINT64),
+    ("domain_id", UINT64),
+    ("time_num", STRING),
+    ("time_den", STRING),
+];
+/// Numbers of some of them.
+pub(crate) const FIFO_ID: u32 = 2;
+pub(crate) const TRANSACTION_ID: u32 = 7;
+pub(crate) const TIME_NUM: u32 = 9;
+pub(crate) const TIME_DEN: u32 = 10;
+
+/// `FieldDescriptorProto.Label` and `.Type`.
+const OPTIONAL: i32 = 1;
+const UINT64: i32 = 4;
+const STRING: i32 = 9;
+const MESSAGE: i32 = 11;
 
 /// Packets that are the same all through a file, ready to be written.
 pub(crate) struct Preamble {
@@ -41,7 +63,7 @@ pub(crate) struct Preamble {
 pub(crate) struct RunFacts<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) tool_version: &'a str,
-    pub(crate) view: &'static str,
+    pub(crate) view: View,
     pub(crate) lossless: bool,
 }
 
@@ -58,28 +80,29 @@ impl Preamble {
         explanations.push(explain_run(facts, tracks.root));
         let on_sequence =
             TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..TracePacket::default() };
-        let track_packets = tracks
-            .descriptors
-            .iter()
-            .map(|d| TracePacket { track_descriptor: Some(d.clone()), ..on_sequence.clone() }.entry())
-            .collect();
         Self {
-            extension: (args == ArgsEncoding::Debug).then(extension_packet),
+            extension: (args == ArgsEncoding::Debug).then(|| extension_packet(facts.view)),
             marker: TracePacket {
                 synchronization_marker: Some(SYNCHRONIZATION_MARKER.to_vec()),
                 ..TracePacket::default()
             }
             .entry(),
-            tracks: track_packets,
+            tracks: tracks.descriptors.iter().cloned().map(track_packet).collect(),
             explanations,
             state: TracePacket {
                 sequence_flags: Some(STATE_CLEARED),
                 first_packet_on_sequence: Some(true),
                 trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(CLOCK_DELTA) }),
-                interned_data: Some(interning::tables(kinds, args, facts.lossless)),
+                interned_data: Some(interning::tables(kinds, args, facts.view, facts.lossless)),
                 ..on_sequence
             },
         }
+    }
+
+    /// Adds a track; gives its packet.
+    pub(crate) fn add_track(&mut self, track: TrackDescriptor) -> &[u8] {
+        self.tracks.push(track_packet(track));
+        self.tracks.last().expect("one was added")
     }
 
     /// The state packet at `ns`; it clears what the reader knew and declares clocks and names. It
@@ -101,16 +124,61 @@ impl Preamble {
     }
 }
 
+fn track_packet(track: TrackDescriptor) -> Vec<u8> {
+    let trusted_packet_sequence_id = Some(SEQUENCE);
+    TracePacket { track_descriptor: Some(track), trusted_packet_sequence_id, ..TracePacket::default() }
+        .entry()
+}
+
+/// A counter below `parent`, at place `rank` among its siblings.
+pub(crate) fn counter_track(
+    uuid: u64,
+    parent: u64,
+    name: &str,
+    unit: Option<&str>,
+    rank: usize,
+) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(uuid),
+        name: Some(name.to_owned()),
+        parent_uuid: Some(parent),
+        sibling_order_rank: i32::try_from(rank).ok(),
+        sibling_merge_behavior: Some(SiblingMerge::None.into()),
+        counter: Some(CounterDescriptor { unit_name: unit.map(str::to_owned) }),
+        ..TrackDescriptor::default()
+    }
+}
+
+/// A lane of transactions in the group of a FIFO. Viewers show lanes as one track, by their name.
+pub(crate) fn lane_track(uuid: u64, group: u64) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(uuid),
+        name: Some("transactions".to_owned()),
+        parent_uuid: Some(group),
+        sibling_order_rank: Some(1),
+        sibling_merge_behavior: Some(SiblingMerge::ByTrackName.into()),
+        ..TrackDescriptor::default()
+    }
+}
+
+/// The spans of a unit.
+pub(crate) fn span_track(uuid: u64, unit: u64) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(uuid),
+        name: Some("spans".to_owned()),
+        parent_uuid: Some(unit),
+        sibling_merge_behavior: Some(SiblingMerge::None.into()),
+        ..TrackDescriptor::default()
+    }
+}
+
 /// Declares the extension field `debug`, by whose name importers file the arguments.
-fn extension_packet() -> Vec<u8> {
-    const OPTIONAL: i32 = 1;
-    const UINT64: i32 = 4;
-    const MESSAGE: i32 = 11;
-    let field = |(number, name): (i32, &&str)| FieldDescriptor {
+fn extension_packet(view: View) -> Vec<u8> {
+    let field = |(number, (name, r#type)): (i32, &(&str, i32))| FieldDescriptor {
         name: Some((*name).to_owned()),
         number: Some(number),
         label: Some(OPTIONAL),
-        r#type: Some(UINT64),
+        r#type: Some(*r#type),
         ..FieldDescriptor::default()
     };
     let file = FileDescriptor {
@@ -118,7 +186,7 @@ fn extension_packet() -> Vec<u8> {
         package: Some("clockweave".to_owned()),
         message_type: vec![MessageDescriptor {
             name: Some("ClockEvent".to_owned()),
-            field: (1..).zip(&ARGUMENTS).map(field).collect(),
+            field: (1..).zip(view.arguments()).map(field).collect(),
         }],
         extension: vec![FieldDescriptor {
             name: Some("debug".to_owned()),
@@ -139,14 +207,9 @@ fn extension_packet() -> Vec<u8> {
 
 /// A gap, `delta` nanoseconds after the packet before.
 pub(crate) fn gap_packet(delta: u64, track: u64, gap: &Gap) -> Vec<u8> {
-    let annotations = [
-        (interning::COUNT, gap.count),
-        (interning::FIRST_ORDINAL, gap.ordinal),
-        (interning::CYCLE, gap.cycle),
-        (interning::PHASE.into(), gap.phase as u64),
-    ];
-    let annotations = annotations.map(|(iid, value)| (iid, AnnotationValue::Uint(value)));
-    instant(delta, interning::NAME_GAP, track, annotations.to_vec())
+    let values = [gap.count, gap.ordinal, gap.cycle, gap.phase as u64];
+    let annotations: Vec<_> = interning::GAP.into_iter().zip(values.map(AnnotationValue::Uint)).collect();
+    instant(delta, interning::NAME_GAP, track, annotations)
 }
 
 /// What makes an importer report that `events` were lost.
@@ -194,7 +257,7 @@ fn explain_run(facts: &RunFacts<'_>, track: u64) -> Vec<u8> {
     let annotations = vec![
         (interning::RUN_ID, text(facts.run_id)),
         (interning::TOOL_VERSION, text(facts.tool_version)),
-        (interning::VIEW, text(facts.view)),
+        (interning::VIEW, text(facts.view.name())),
         (interning::LOSSLESS, AnnotationValue::Bool(facts.lossless)),
     ];
     instant(0, interning::NAME_RUN, track, annotations)

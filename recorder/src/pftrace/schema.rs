@@ -109,7 +109,10 @@ pub(crate) struct TrackEvent {
 #[repr(i32)]
 pub(crate) enum EventType {
     Unspecified = 0,
+    SliceBegin = 1,
+    SliceEnd = 2,
     Instant = 3,
+    Counter = 4,
 }
 
 /// `DebugAnnotation`.
@@ -147,6 +150,15 @@ pub(crate) struct TrackDescriptor {
     pub(crate) sibling_order_rank: Option<i32>,
     #[prost(enumeration = "SiblingMerge", optional, tag = "15")]
     pub(crate) sibling_merge_behavior: Option<i32>,
+    #[prost(message, optional, tag = "8")]
+    pub(crate) counter: Option<CounterDescriptor>,
+}
+
+/// `CounterDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CounterDescriptor {
+    #[prost(string, optional, tag = "6")]
+    pub(crate) unit_name: Option<String>,
 }
 
 /// `TrackDescriptor.ChildTracksOrdering`.
@@ -162,6 +174,7 @@ pub(crate) enum ChildOrdering {
 #[repr(i32)]
 pub(crate) enum SiblingMerge {
     Unspecified = 0,
+    ByTrackName = 1,
     None = 2,
 }
 

@@ -10,7 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clockweave_model::FifoEntry;
+
 use crate::pftrace::METADATA_PER_NAME;
+use crate::pftrace::checkpoint::counter_track;
 use crate::pftrace::schema::{ChildOrdering, SiblingMerge, TrackDescriptor};
 use crate::roster::Roster;
 
@@ -26,7 +29,10 @@ pub(crate) struct TrackPlan {
     pub(crate) domains: Vec<u64>,
     /// By unit, as in the roster.
     pub(crate) units: Vec<u64>,
+    /// Group and occupancy of each FIFO.
+    pub(crate) fifos: Vec<(u64, u64)>,
     pub(crate) descriptors: Vec<TrackDescriptor>,
+    pub(crate) uuids: Uuids,
 }
 
 /// FNV-1a, 64 bits.
@@ -41,7 +47,7 @@ fn fold(hash: u64) -> u64 {
 }
 
 /// Hands out uuids.
-struct Uuids {
+pub(crate) struct Uuids {
     used: BTreeSet<u64>,
 }
 
@@ -50,7 +56,7 @@ impl Uuids {
         Self { used: BTreeSet::from([0]) }
     }
 
-    fn assign(&mut self, path: &str) -> u64 {
+    pub(crate) fn assign(&mut self, path: &str) -> u64 {
         let first = fold(fnv1a(path));
         if self.used.insert(first) {
             return first;
@@ -63,13 +69,16 @@ impl Uuids {
 }
 
 impl TrackPlan {
-    pub(crate) fn new(run_id: &str, roster: &Roster) -> Self {
+    /// `fifos` are those that get tracks of their own.
+    pub(crate) fn new(run_id: &str, roster: &Roster, fifos: &[FifoEntry]) -> Self {
         let mut uuids = Uuids::new();
         let root = uuids.assign("run");
         let mut plan = Self {
             root,
             domains: Vec::with_capacity(roster.domains.len()),
             units: vec![0; roster.units.len()],
+            fifos: Vec::with_capacity(fifos.len()),
+            uuids: Uuids::new(),
             descriptors: vec![TrackDescriptor {
                 uuid: Some(root),
                 name: Some(run_id.to_owned()),
@@ -96,7 +105,33 @@ impl TrackPlan {
         for (domain, units) in members.iter().enumerate() {
             plan.add_units(&mut uuids, roster, domain, units);
         }
+        if !fifos.is_empty() {
+            plan.add_fifos(&mut uuids, roster, fifos);
+        }
+        plan.uuids = uuids;
         plan
+    }
+
+    fn add_fifos(&mut self, uuids: &mut Uuids, roster: &Roster, fifos: &[FifoEntry]) {
+        let group = |uuid: u64, name: &str, parent: u64, rank: usize| TrackDescriptor {
+            uuid: Some(uuid),
+            name: Some(name.to_owned()),
+            parent_uuid: Some(parent),
+            child_ordering: Some(ChildOrdering::Explicit.into()),
+            sibling_order_rank: i32::try_from(rank).ok(),
+            sibling_merge_behavior: Some(SiblingMerge::None.into()),
+            ..TrackDescriptor::default()
+        };
+        let crossings = uuids.assign("run/crossings");
+        self.descriptors.push(group(crossings, "clock crossings", self.root, roster.domains.len() + 1));
+        for (rank, fifo) in fifos.iter().enumerate() {
+            let name = fifo.name.as_str();
+            let uuid = uuids.assign(&format!("run/crossings/{name}"));
+            let occupancy = uuids.assign(&format!("run/crossings/{name}/occupancy"));
+            self.descriptors.push(group(uuid, name, crossings, rank));
+            self.descriptors.push(counter_track(occupancy, uuid, "occupancy", Some("entries"), 0));
+            self.fifos.push((uuid, occupancy));
+        }
     }
 
     /// Bytes that the tracks take, about.
@@ -129,6 +164,7 @@ impl TrackPlan {
                         child_ordering: Some(ChildOrdering::Explicit.into()),
                         sibling_order_rank: Some(next_rank(parent)),
                         sibling_merge_behavior: Some(SiblingMerge::None.into()),
+                        ..TrackDescriptor::default()
                     });
                     uuid
                 });
@@ -139,9 +175,9 @@ impl TrackPlan {
                 uuid: Some(uuid),
                 name: Some(name.to_owned()),
                 parent_uuid: Some(parent),
-                child_ordering: None,
                 sibling_order_rank: Some(next_rank(parent)),
                 sibling_merge_behavior: Some(SiblingMerge::None.into()),
+                ..TrackDescriptor::default()
             });
         }
     }
@@ -160,7 +196,7 @@ mod tests {
         for (id, name) in (1..).zip(units) {
             declared.add_stream(1, id, name).unwrap();
         }
-        TrackPlan::new("r", &declared.freeze())
+        TrackPlan::new("r", &declared.freeze(), &[])
     }
 
     #[test]

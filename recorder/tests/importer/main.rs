@@ -1,6 +1,8 @@
 //! Recorded runs in the real Trace Processor: what it imports equals the logs, the manifest's exact time
 //! and the flows that follow from them.
 
+mod full_view;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
@@ -10,7 +12,7 @@ use clockweave_model::{ClockDomain, KindId, KindTable, Phase, Seconds};
 use clockweave_recorder::{
     ArgsEncoding, Compression, Recorder, RecorderBuilder, RunTotals, SerialRecorder, StreamId,
 };
-use clockweave_validators::engine::{Engine, EngineDirs};
+use clockweave_validators::engine::{Engine, EngineDirs, EngineError, Row, Width};
 use clockweave_validators::{Options, Target, validate};
 
 fn engine() -> &'static Engine {
@@ -29,6 +31,21 @@ fn assert_valid(dir: &Path, options: &Options) -> u64 {
     let report = validate(&Target::of(dir), options, engine()).unwrap();
     assert!(report.passed, "{report:#?}");
     report.events
+}
+
+/// Rows of a query of one text column over a trace, joined cells separated by spaces in SQL.
+fn rows(trace: &Path, queries: &[&str]) -> Vec<Vec<String>> {
+    let mut session = engine().import(Width::Narrow, fs::File::open(trace).unwrap()).unwrap();
+    let mut answer = |sql: &&str| {
+        let mut rows = Vec::new();
+        let take = |row: &Row<'_>| -> Result<(), EngineError> {
+            rows.push(row.text(0)?.into_owned());
+            Ok(())
+        };
+        session.query("rows", sql, take).unwrap();
+        rows
+    };
+    queries.iter().map(&mut answer).collect()
 }
 
 /// Two clocks and pairs of a writer in the first and a reader in the second.
