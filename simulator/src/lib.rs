@@ -58,7 +58,7 @@ pub use graph::{
     Connection, ConnectionState, Counter, Event, Fifo, FifoIn, FifoOut, In, Out, Packet, Pipeline, Ports,
     Series, Span, StopReason, Tick, TickResult, TopologyError, Unit, UnitError, WriteError,
 };
-pub use observe::{ArgsEncoding, Compression, RecordError, RecordingOptions, Stats};
+pub use observe::{ArgsEncoding, Compression, RecordError, RecordingOptions, Stats, View};
 pub use sched::{
     Inspection, RunError, RunReport, RunStatus, Simulation, StopHandle, Termination, TerminationReason,
     UnitPlace,

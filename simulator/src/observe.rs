@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clockweave_model::{FifoEntry, KindId, Phase};
 pub(crate) use clockweave_recorder::RunTotals;
-pub use clockweave_recorder::{ArgsEncoding, Compression, RecordError, Stats};
+pub use clockweave_recorder::{ArgsEncoding, Compression, RecordError, Stats, View};
 use clockweave_recorder::{Recorder, SerialRecorder, StreamId};
 
 use crate::graph::Assembly;
@@ -24,6 +24,7 @@ pub struct RecordingOptions {
     perfetto: bool,
     compression: Compression,
     args: ArgsEncoding,
+    view: View,
     checkpoint_interval: Option<u64>,
     open_records: Option<usize>,
     force: bool,
@@ -40,6 +41,7 @@ impl RecordingOptions {
             perfetto: true,
             compression: Compression::default(),
             args: ArgsEncoding::default(),
+            view: View::default(),
             checkpoint_interval: None,
             open_records: None,
             force: false,
@@ -72,6 +74,13 @@ impl RecordingOptions {
     #[must_use]
     pub fn args(mut self, args: ArgsEncoding) -> Self {
         self.args = args;
+        self
+    }
+
+    /// Sets what the trace shows.
+    #[must_use]
+    pub fn view(mut self, view: View) -> Self {
+        self.view = view;
         self
     }
 
@@ -166,6 +175,7 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
         .perfetto(options.perfetto)
         .compression(options.compression)
         .args(options.args)
+        .view(options.view)
         .checkpoint_interval(options.checkpoint_interval)
         .force(options.force)
         .kinds(graph.kinds.clone());

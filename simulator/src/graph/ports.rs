@@ -6,6 +6,8 @@
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
+use clockweave_model::KindShape;
+
 use super::link::{LinkQueue, Messages};
 use super::payload::Payloads;
 
@@ -87,6 +89,15 @@ impl Shape {
             Self::Instant => "an event",
             Self::Counter => "a counter",
             Self::Span => "a span",
+        }
+    }
+
+    /// The same, as recordings know it.
+    pub(super) fn of_kind(self) -> KindShape {
+        match self {
+            Self::Instant => KindShape::Instant,
+            Self::Counter => KindShape::Counter,
+            Self::Span => KindShape::Span,
         }
     }
 }

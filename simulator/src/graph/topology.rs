@@ -362,7 +362,12 @@ impl Topology {
                 return Err(TopologyError::KindShape { name: name.clone(), first, second });
             }
         }
-        Ok(KindTable::new(shapes.into_keys())?)
+        let mut kinds = KindTable::new(shapes.keys().copied())?;
+        for (name, shape) in shapes {
+            let id = kinds.id(name).expect("the table was made of these names");
+            kinds.set_shape(id, shape.of_kind());
+        }
+        Ok(kinds)
     }
 
     /// All units by (domain id, canonical order within the domain).

@@ -7,7 +7,7 @@ use clockweave_model::{ClockDomain, ClockDomains, ExactTime, IMPLICIT_NAME, Seco
 use super::error::Fault;
 use super::fields::{Fields, TIME};
 use super::tree::{Located, Node, Value};
-use crate::observe::{ArgsEncoding, Compression, RecordingOptions};
+use crate::observe::{ArgsEncoding, Compression, RecordingOptions, View};
 
 /// Keys of a run's limit.
 pub(super) const LIMITS: [&str; 3] = ["batches", "time", "cycles"];
@@ -43,6 +43,8 @@ pub struct RecordSettings {
     pub compression: Compression,
     /// How arguments are encoded in the trace.
     pub args: ArgsEncoding,
+    /// What the trace shows.
+    pub view: View,
     /// Events between two checkpoints of the trace.
     pub checkpoint_interval: Option<u64>,
     /// The most records of one nanosecond.
@@ -56,7 +58,8 @@ impl RecordSettings {
             .text(self.text)
             .perfetto(self.perfetto)
             .compression(self.compression)
-            .args(self.args);
+            .args(self.args)
+            .view(self.view);
         if let Some(events) = self.checkpoint_interval {
             options = options.checkpoint_interval(events);
         }
@@ -68,12 +71,14 @@ impl RecordSettings {
 }
 
 pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located> {
-    const KEYS: [&str; 6] = ["text", "perfetto", "compress", "args", "checkpoint_interval", "open_records"];
+    const KEYS: [&str; 7] =
+        ["text", "perfetto", "compress", "args", "view", "checkpoint_interval", "open_records"];
     let mut settings = RecordSettings {
         text: true,
         perfetto: true,
         compression: Compression::default(),
         args: ArgsEncoding::default(),
+        view: View::default(),
         checkpoint_interval: None,
         open_records: None,
     };
@@ -86,6 +91,9 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
     }
     if record.word("args", &["debug", "annotations"])? == Some("annotations") {
         settings.args = ArgsEncoding::Annotations;
+    }
+    if record.word("view", &["events", "full"])? == Some("full") {
+        settings.view = View::Full;
     }
     settings.checkpoint_interval = record.integer("checkpoint_interval", 1..=u64::MAX)?;
     settings.open_records = record.integer("open_records", 1..=u64::from(u32::MAX))?;

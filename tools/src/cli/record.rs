@@ -75,6 +75,10 @@ pub(crate) struct RecordArgs {
     /// bytes; `annotations` for readers of raw packets
     #[arg(long, value_name = "ENCODING")]
     args: Option<String>,
+    /// What the trace shows: `events`; `full` also exact times, FIFO occupancy,
+    /// a slice per transaction, spans and counters of units
+    #[arg(long, value_name = "VIEW")]
+    view: Option<String>,
     /// Report as JSON on stdout
     #[arg(long)]
     json: bool,
@@ -121,6 +125,9 @@ impl RecordArgs {
         }
         if let Some(encoding) = &self.args {
             set("record.args", quoted(encoding));
+        }
+        if let Some(view) = &self.view {
+            set("record.view", quoted(view));
         }
         Ok(overrides)
     }

@@ -18,11 +18,16 @@ fn validate<A: AsRef<OsStr>>(args: &[&str], paths: impl IntoIterator<Item = A>) 
 #[test]
 fn what_was_recorded_holds() {
     let place = tempfile::tempdir().unwrap();
-    let runs: Vec<PathBuf> = ["fifo", "fifo-swapped", "three-clocks"]
+    let variants = [
+        ("fifo", ["--args", "debug"]),
+        ("fifo-swapped", ["--compress", "zstd"]),
+        ("three-clocks", ["--view", "full"]),
+    ];
+    let runs: Vec<PathBuf> = variants
         .into_iter()
-        .map(|scenario| {
+        .map(|(scenario, [option, value])| {
             let dir = place.path().join(scenario);
-            record(scenario, &dir, &["--batches", "3000"]).expect(0, &[]);
+            record(scenario, &dir, &["--batches", "3000", option, value]).expect(0, &[]);
             dir
         })
         .collect();
