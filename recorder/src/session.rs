@@ -184,8 +184,8 @@ impl Session {
         let (ledger, roster) = (&mut self.ledger, &self.roster);
         let passed = with_sink!(outputs, sink => ledger.pass(sink, ns, bucket, roster));
         match passed {
-            Ok(()) if !writer.has_failed() => Ok(()),
-            Ok(()) => Err(self.writer_failed()),
+            Ok(()) if !writer.wants_attention() => Ok(()),
+            Ok(()) => self.attend(),
             Err(error) => Err(Box::new(self.fail(*error))),
         }
     }
@@ -212,10 +212,16 @@ impl Session {
         Box::new(self.failure.clone().unwrap_or(RecordError::Closed))
     }
 
+    /// Does what the writing thread asks for: gives its failure, or flushes without waiting.
     #[cold]
-    fn writer_failed(&mut self) -> Box<RecordError> {
-        let failure = self.running.as_ref().and_then(|running| running.writer.check().err());
-        Box::new(self.fail(failure.unwrap_or(RecordError::WriterLost)))
+    fn attend(&mut self) -> Result<(), Box<RecordError>> {
+        let Some(Running { outputs, writer }) = &mut self.running else { return Err(self.stopped()) };
+        match writer.attend() {
+            Ok(true) => with_sink!(outputs, sink => sink.flush()),
+            Ok(false) => {}
+            Err(error) => return Err(Box::new(self.fail(error))),
+        }
+        Ok(())
     }
 
     /// Keeps the first error; gives it back.

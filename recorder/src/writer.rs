@@ -7,17 +7,18 @@
 //! * The first failure is kept and nothing is written after it; blocks are still received and
 //!   dropped, so that no producer ever waits for a thread that has given up.
 //! * A file never keeps part of a block: after a failed write it is cut back to the last whole one.
+//! * Host time decides when producers are asked to flush, and nothing about what is written.
 //!
 //! What a block contains is not known here, except that a compressed one becomes one packet.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::directory;
 use crate::error::RecordError;
@@ -77,27 +78,32 @@ enum Job {
     Flush(SyncSender<()>),
 }
 
-/// The first failure, shared with the producers.
+/// What the thread wants producers to notice, in one word: they look at it after every instant.
 #[derive(Default)]
-struct Failure {
-    set: AtomicBool,
-    first: Mutex<Option<RecordError>>,
+struct Signals {
+    attention: AtomicU8,
+    failure: Mutex<Option<RecordError>>,
 }
 
-impl Failure {
+/// There was a failure.
+const FAILED: u8 = 1;
+/// What is encoded should reach the files.
+const FLUSH_DUE: u8 = 2;
+
+impl Signals {
     fn get(&self) -> Option<RecordError> {
         // Acquire pairs with the Release in `keep`: whoever sees the flag sees the error.
-        if !self.set.load(Ordering::Acquire) {
+        if self.attention.load(Ordering::Acquire) & FAILED == 0 {
             return None;
         }
-        self.first.lock().map_or(Some(RecordError::WriterLost), |first| first.clone())
+        self.failure.lock().map_or(Some(RecordError::WriterLost), |first| first.clone())
     }
 
     fn keep(&self, error: RecordError) {
-        if let Ok(mut first) = self.first.lock() {
+        if let Ok(mut first) = self.failure.lock() {
             first.get_or_insert(error);
         }
-        self.set.store(true, Ordering::Release);
+        self.attention.fetch_or(FAILED, Ordering::Release);
     }
 }
 
@@ -116,15 +122,16 @@ pub(crate) struct WriterSetup {
     spares: Vec<Sender<Block>>,
     sender: SyncSender<Job>,
     receiver: Receiver<Job>,
-    failure: Arc<Failure>,
+    signals: Arc<Signals>,
     opened: Instant,
+    interval: Option<Duration>,
 }
 
 /// The running thread.
 pub(crate) struct Writer {
     sender: SyncSender<Job>,
     thread: JoinHandle<Written>,
-    failure: Arc<Failure>,
+    signals: Arc<Signals>,
 }
 
 /// One encoder's way to the thread.
@@ -137,7 +144,7 @@ pub(crate) struct Outlet {
     allocated: usize,
     stalls: u64,
     stall_ns: u64,
-    failure: Arc<Failure>,
+    signals: Arc<Signals>,
 }
 
 struct OutputFile {
@@ -159,9 +166,15 @@ impl WriterSetup {
             spares: Vec::new(),
             sender,
             receiver,
-            failure: Arc::default(),
+            signals: Arc::default(),
             opened,
+            interval: None,
         }
+    }
+
+    /// Asks producers for a flush after every `interval`.
+    pub(crate) fn flush_every(&mut self, interval: Option<Duration>) {
+        self.interval = interval;
     }
 
     /// Creates a file.
@@ -185,19 +198,20 @@ impl WriterSetup {
             allocated: 0,
             stalls: 0,
             stall_ns: 0,
-            failure: Arc::clone(&self.failure),
+            signals: Arc::clone(&self.signals),
         }
     }
 
     /// Starts the thread.
     pub(crate) fn start(self) -> Result<Writer, RecordError> {
-        let Self { dir, files, wrapper, spares, sender, receiver, failure, opened } = self;
+        let Self { dir, files, wrapper, spares, sender, receiver, signals, opened, interval } = self;
         let mut backend = Backend {
             files,
             wrapper,
             spares,
-            failure: Arc::clone(&failure),
+            signals: Arc::clone(&signals),
             opened,
+            interval,
             written: Written::default(),
         };
         let thread = std::thread::Builder::new()
@@ -207,7 +221,7 @@ impl WriterSetup {
                 backend.written
             })
             .map_err(|e| RecordError::io("starting the writing thread for", &dir, e))?;
-        Ok(Writer { sender, thread, failure })
+        Ok(Writer { sender, thread, signals })
     }
 }
 
@@ -221,22 +235,32 @@ impl Writer {
         self.check()
     }
 
-    /// Whether there was a failure.
+    /// Whether there is something to [`Writer::attend`] to.
     #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failure.set.load(Ordering::Relaxed)
+    pub(crate) fn wants_attention(&self) -> bool {
+        self.signals.attention.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a flush is due, which it then no longer is.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(crate) fn attend(&self) -> Result<bool, RecordError> {
+        self.check()?;
+        let before = self.signals.attention.fetch_and(!FLUSH_DUE, Ordering::Relaxed);
+        Ok(before & FLUSH_DUE != 0)
     }
 
     /// The first failure.
     pub(crate) fn check(&self) -> Result<(), RecordError> {
-        self.failure.get().map_or(Ok(()), Err)
+        self.signals.get().map_or(Ok(()), Err)
     }
 
     /// Ends the thread; every [`Outlet`] must be gone.
     pub(crate) fn join(self) -> Result<Written, RecordError> {
         drop(self.sender);
         let written = self.thread.join().map_err(|_| RecordError::WriterLost)?;
-        self.failure.get().map_or(Ok(written), Err)
+        self.signals.get().map_or(Ok(written), Err)
     }
 }
 
@@ -266,7 +290,7 @@ impl Outlet {
             other => other.is_ok(),
         };
         if !sent {
-            self.failure.keep(RecordError::WriterLost);
+            self.signals.keep(RecordError::WriterLost);
         }
     }
 
@@ -285,21 +309,37 @@ struct Backend {
     files: Vec<OutputFile>,
     wrapper: Option<Wrapper>,
     spares: Vec<Sender<Block>>,
-    failure: Arc<Failure>,
+    signals: Arc<Signals>,
     opened: Instant,
+    interval: Option<Duration>,
     written: Written,
 }
 
 impl Backend {
     fn serve(&mut self, jobs: &Receiver<Job>) {
-        while let Ok(job) = jobs.recv() {
+        let mut last = self.opened;
+        loop {
+            if let Some(interval) = self.interval.filter(|interval| last.elapsed() >= *interval) {
+                last +=
+                    interval * u32::try_from(last.elapsed().as_nanos() / interval.as_nanos()).unwrap_or(1);
+                self.signals.attention.fetch_or(FLUSH_DUE, Ordering::Relaxed);
+            }
+            let job = match self.interval {
+                None => jobs.recv().ok(),
+                Some(interval) => match jobs.recv_timeout(interval.saturating_sub(last.elapsed())) {
+                    Ok(job) => Some(job),
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => None,
+                },
+            };
+            let Some(job) = job else { break };
             match job {
                 Job::Flush(done) => {
                     // A producer that stopped waiting needs no answer.
                     let _ = done.send(());
                 }
                 Job::Write { file, form, block, from } => {
-                    if !self.failure.set.load(Ordering::Relaxed) {
+                    if self.signals.attention.load(Ordering::Relaxed) & FAILED == 0 {
                         self.write(file, form, &block);
                     }
                     // An encoder that is gone needs no blocks.
@@ -318,7 +358,7 @@ impl Backend {
         };
         if let Err(error) = target.put(bytes, form == Form::Provisional) {
             target.cut();
-            self.failure.keep(RecordError::io("writing", &target.path, error));
+            self.signals.keep(RecordError::io("writing", &target.path, error));
             return;
         }
         if self.written.first_output_ns == 0 {

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use clockweave_model::{FifoEntry, KindId, KindTable, Phase};
-use clockweave_recorder::{Compression, Recorder, RunTotals, STATS_FILE, StreamId};
+use clockweave_recorder::{Compression, Recorder, RunTotals, STATS_FILE, StreamId, View};
 
 use crate::two_clocks;
 
@@ -19,7 +20,11 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn record(compression: Compression, backwards: bool, flush_every: usize) -> BTreeMap<String, Vec<u8>> {
+fn record(
+    (compression, view): (Compression, View),
+    backwards: bool,
+    flush_every: usize,
+) -> BTreeMap<String, Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let mut builder = Recorder::builder(dir.path());
     let fifo = |id: u32| FifoEntry {
@@ -36,6 +41,7 @@ fn record(compression: Compression, backwards: bool, flush_every: usize) -> BTre
         order.reverse();
         kinds.reverse();
     }
+    builder.view(view).flush_interval(backwards.then_some(Duration::from_millis(1)));
     builder.compression(compression).checkpoint_interval(Some(5000)).kinds(KindTable::new(kinds).unwrap());
     for id in &order {
         builder.configure(format!("key{id}"), "value").fifo(fifo(*id));
@@ -70,12 +76,15 @@ fn record(compression: Compression, backwards: bool, flush_every: usize) -> BTre
 
 #[test]
 fn flushing_and_order_of_declaration_do_not_show() {
-    for compression in [Compression::None, Compression::default(), Compression::Deflate { level: 4 }] {
-        let expected = record(compression, false, usize::MAX);
+    let codecs =
+        [Compression::None, Compression::default(), Compression::Deflate { level: 4 }, Compression::ZSTD];
+    let full = (Compression::default(), View::Full);
+    for variant in codecs.map(|codec| (codec, View::Events)).into_iter().chain([full]) {
+        let expected = record(variant, false, usize::MAX);
         assert_eq!(expected.len(), 5);
         assert!(expected["timeline.pftrace"].len() > 100_000);
         for (backwards, flush_every) in [(false, 17), (true, 23), (true, 700), (false, 7999)] {
-            assert!(record(compression, backwards, flush_every) == expected, "{compression:?} {flush_every}");
+            assert!(record(variant, backwards, flush_every) == expected, "{variant:?} {flush_every}");
         }
     }
 }

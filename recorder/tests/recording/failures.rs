@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use clockweave_model::{KindId, Phase};
 use clockweave_recorder::{
@@ -161,6 +162,77 @@ fn everything_flushed_is_readable_while_recording_goes_on() {
                 assert!(text.ends_with('\n'));
             }
         }
+    }
+}
+
+/// Nobody calls `flush`, and no block fills up: what is recorded reaches the files all the same.
+#[test]
+fn the_flush_interval_brings_events_to_the_files() {
+    for compression in [Compression::None, Compression::default()] {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut recorder, unit) = start(dir.path(), |builder| {
+            builder.compression(compression).flush_interval(Some(Duration::from_millis(1)));
+        });
+        let trace = dir.path().join(TRACE_FILE);
+        let read = || {
+            let bytes = fs::read(&trace).unwrap();
+            let file = reading::parse(&bytes[..reading::whole(&bytes)]);
+            file.events().map(|e| arguments(e.packet.track_event()).ordinal).collect::<Vec<u64>>()
+        };
+        // Fewer than fill a block; every look takes a while.
+        let mut seen = Vec::new();
+        for cycle in 0..4000 {
+            event(&mut recorder, unit, cycle).unwrap();
+            if seen.len() < 2 {
+                seen = read();
+            }
+        }
+        assert!(seen.len() >= 2 && is_prefix(&seen), "{compression:?}: {}", seen.len());
+        recorder.close(RunTotals::default()).unwrap();
+        assert_eq!(ordinals(dir.path()), (0..4000).collect::<Vec<u64>>());
+    }
+}
+
+/// The process is killed at 50 moments, told by how much it has written; what lies there is read up
+/// to its last whole packet.
+#[test]
+fn killed_at_any_moment_the_file_opens() {
+    if let Ok(dir) = std::env::var(ROLE) {
+        let compression = if dir.ends_with("raw") { Compression::None } else { Compression::default() };
+        let (mut recorder, unit) = start(Path::new(&dir), |builder| {
+            builder.compression(compression).checkpoint_interval(Some(1500));
+            builder.flush_interval(Some(Duration::from_millis(1))).text(false);
+        });
+        for cycle in 0.. {
+            event(&mut recorder, unit, cycle).unwrap();
+        }
+    }
+    let mut state = 7u64;
+    for moment in 0..50 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join(if moment % 2 == 0 { "raw" } else { "deflate" });
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "failures::killed_at_any_moment_the_file_opens", "--nocapture"])
+            .env(ROLE, &dir)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let trace = dir.join(TRACE_FILE);
+        let most = 1 + (state >> 33) % 300_000;
+        while fs::metadata(&trace).map_or(0, |data| data.len()) < most {
+            assert!(child.try_wait().unwrap().is_none(), "it records until it is killed");
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let bytes = fs::read(&trace).unwrap();
+        let whole = reading::whole(&bytes);
+        let file = reading::parse(&bytes[..whole]);
+        let ordinals: Vec<u64> = file.events().map(|e| arguments(e.packet.track_event()).ordinal).collect();
+        assert!(is_prefix(&ordinals), "moment {moment}");
+        // At most the block that was being exchanged is missing.
+        assert!(bytes.len() - whole < 300_000);
     }
 }
 
