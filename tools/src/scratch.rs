@@ -46,6 +46,10 @@ impl TempFile {
         Ok(Self(Some(file)))
     }
 
+    fn held(&self) -> &NamedTempFile {
+        self.0.as_ref().expect("held until kept or dropped")
+    }
+
     pub(crate) fn file(&mut self) -> &mut File {
         self.0.as_mut().expect("held until kept or dropped").as_file_mut()
     }
@@ -67,6 +71,27 @@ impl Drop for TempFile {
             live.remove(file.path());
             drop(file);
         }
+    }
+}
+
+/// What a reader gave, in a temporary file: for work that needs a file and got a pipe.
+#[derive(Debug)]
+pub struct Spooled(TempFile);
+
+impl Spooled {
+    /// Copies `source` to its end.
+    ///
+    /// # Errors
+    /// It cannot be read, or the system's temporary folder has no room.
+    pub fn new(mut source: impl io::Read) -> io::Result<Self> {
+        let mut file = TempFile::new_in(&std::env::temp_dir())?;
+        io::copy(&mut source, file.file())?;
+        Ok(Self(file))
+    }
+
+    /// The file, which is removed with this value.
+    pub fn path(&self) -> &Path {
+        self.0.held().path()
     }
 }
 

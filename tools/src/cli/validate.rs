@@ -1,9 +1,12 @@
 //! `clockweave validate`.
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
+use clockweave::output::is_dash;
 use clockweave::progress::Progress;
+use clockweave::scratch::Spooled;
 use clockweave_validators::engine::{Engine, EngineDirs};
 use clockweave_validators::report::Report;
 use clockweave_validators::{Options, Target, validate};
@@ -11,6 +14,9 @@ use serde::Serialize;
 
 use super::console::Console;
 use super::failure::{Failure, Outcome};
+
+/// What reports call the trace on stdin.
+const STDIN: &str = "stdin";
 
 const NOTES: &str = "\
 The trace is imported by the real Perfetto Trace Processor, run in this process;
@@ -29,7 +35,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct ValidateArgs {
-    /// Run directories, or traces
+    /// Run directories, or traces; `-` is a trace on stdin
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
     /// The directory may be what a killed run left: no statistics, torn logs, a
@@ -69,8 +75,14 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
     progress.stage("validating", args.paths.len() as u64);
     let (mut results, mut code) = (Vec::new(), 0);
     for path in &args.paths {
-        match validate(&Target::of(path), &options, &engine) {
-            Ok(report) => {
+        let spooled = if is_dash(path) { Some(spool()?) } else { None };
+        let target =
+            spooled.as_ref().map_or_else(|| Target::of(path), |trace| Target::Trace(trace.path().to_owned()));
+        match validate(&target, &options, &engine) {
+            Ok(mut report) => {
+                if spooled.is_some() {
+                    report.subject = STDIN.to_owned();
+                }
                 code = code.max(report.exit_code());
                 if !args.json {
                     progress.aside(|| show(&report, console))?;
@@ -94,6 +106,11 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
         console.print_json(&JsonReport { report: "validate", version: 1, passed: code == 0, results })?;
     }
     Ok(Outcome::Told(code))
+}
+
+/// The trace on stdin as a file: it is read more than once.
+fn spool() -> Result<Spooled, Failure> {
+    Spooled::new(io::stdin().lock()).map_err(|error| Failure::environment(format_args!("{STDIN}: {error}")))
 }
 
 fn show(report: &Report, console: &Console) -> Result<(), Failure> {

@@ -10,5 +10,6 @@ mod output_rules;
 mod record;
 mod recorded_runs;
 mod recover;
+mod reports;
 mod validate;
 mod words;

@@ -65,3 +65,17 @@ fn findings_and_bad_input_have_exit_codes_of_their_own() {
     assert!(report["results"][0]["error"].is_string());
     validate(&[], Vec::<&str>::new()).expect(2, &["<PATH>"]);
 }
+
+#[test]
+fn a_trace_on_stdin_is_validated_as_a_trace_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    record("fifo", &dir, &["--batches", "500", "--trace", "perfetto"]).expect(0, &[]);
+    let mut command = clockweave();
+    command.args(["validate", "--json", "-"]).stdin(fs::File::open(dir.join("timeline.pftrace")).unwrap());
+    command.env("CLOCKWEAVE_COMPILED_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-engine"));
+    command.env("TMPDIR", place.path());
+    let report = Ran::from(command.output().unwrap()).expect(0, &[]).json();
+    assert_eq!(report["results"][0]["subject"], "stdin");
+    assert_eq!(crate::command::names(place.path()), ["run"]);
+}
