@@ -51,6 +51,12 @@ pub enum RecordFailure {
         /// The scenario.
         path: PathBuf,
     },
+    /// Something else is in the directory's place.
+    #[error("{}: found a file, expected a directory that is new or empty", path.display())]
+    NoDirectory {
+        /// The path given.
+        path: PathBuf,
+    },
     /// No directory could be created.
     #[error("creating {}: {source}", path.display())]
     Directory {
@@ -149,6 +155,9 @@ fn take_directory(
             };
             if let Some(path) = source.filter(|source| replaced(source)) {
                 return Err(RecordFailure::ScenarioInside { path: path.to_owned() });
+            }
+            if path.exists() && !path.is_dir() {
+                return Err(RecordFailure::NoDirectory { path: path.clone() });
             }
             Ok((Some(path.clone()), !path.exists()))
         }

@@ -4,11 +4,12 @@
 //! is an error, since its events would be lost in silence. Deliberately does not read the logs.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clockweave_model::{ClockDomain, Manifest, ManifestError};
+use clockweave_validators::open_regular;
 
 use crate::logs::{Catalog, FileLog, LogSource};
 
@@ -209,6 +210,6 @@ fn used_domains(catalog: &Catalog) -> Vec<bool> {
 
 fn read_manifest(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
-    File::open(path)?.take(LONGEST_MANIFEST + 1).read_to_end(&mut text)?;
+    open_regular(path)?.take(LONGEST_MANIFEST + 1).read_to_end(&mut text)?;
     Ok((text.len() as u64 <= LONGEST_MANIFEST).then_some(text))
 }

@@ -20,10 +20,12 @@
 mod checks;
 pub mod engine;
 mod exact;
+mod regular;
 pub mod report;
 mod run;
 pub mod scan;
 mod validate;
 
+pub use regular::{check_regular, open_regular};
 pub use run::InputError;
 pub use validate::{Options, Target, ValidateError, validate};

@@ -13,6 +13,7 @@ use crate::checks::structure::{Deflated, Structure};
 use crate::checks::{conservation, flows, identity, import, structure, time, tracks};
 use crate::engine::{Engine, EngineError, Session, Width};
 use crate::exact::EdgeTimes;
+use crate::regular::open_regular;
 use crate::report::{Check, CheckReport, Finding, Report, Status};
 use crate::run::{InputError, RunDir};
 
@@ -66,7 +67,8 @@ impl ValidateError {
     /// The process exit code that says the same: 2 for input, 3 for the environment.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Input(_) => 2,
+            Self::Input(error) if !error.environment => 2,
+            Self::Input(_) => 3,
             Self::Engine(_) => 3,
         }
     }
@@ -113,11 +115,11 @@ pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<R
 }
 
 fn open(trace: &Path) -> Result<File, InputError> {
-    File::open(trace).map_err(|error| InputError::new(trace, error))
+    open_regular(trace).map_err(|error| InputError::io(trace, &error))
 }
 
 fn scan(trace: &Path, limit: usize) -> Result<Structure, InputError> {
-    let structure = structure::scan(open(trace)?, limit).map_err(|error| InputError::new(trace, error))?;
+    let structure = structure::scan(open(trace)?, limit).map_err(|error| InputError::io(trace, &error))?;
     match &structure.nothing {
         Some(why) => Err(InputError::new(trace, why)),
         None => Ok(structure),
@@ -127,7 +129,7 @@ fn scan(trace: &Path, limit: usize) -> Result<Structure, InputError> {
 /// Gives the part of the trace that stands to an engine wide enough for it.
 fn import_trace(engine: &Engine, trace: &Path, structure: &Structure) -> Result<Session, EngineError> {
     let import = |width| {
-        let whole = File::open(trace).map_err(|error| EngineError::io(trace, error))?;
+        let whole = open_regular(trace).map_err(|error| EngineError::io(trace, error))?;
         let kept: Box<dyn Read> = Box::new(whole.take(structure.kept_bytes));
         let kept: Box<dyn Read> = if structure.has_zstd { Box::new(Deflated::new(kept)) } else { kept };
         engine.import(width, io::BufReader::with_capacity(1 << 16, kept))
@@ -184,7 +186,13 @@ impl Content {
     ) -> Result<(), InputError> {
         let limit = options.max_findings;
         let stats = run.and_then(|run| run.stats.as_ref()).filter(|_| !options.prefix);
-        checks.push(conservation::check(&self.events, &self.counts, stats, limit));
+        let totals = match (run, stats) {
+            (None, _) => conservation::Totals::NotAsked("no run directory"),
+            (Some(_), _) if options.prefix => conservation::Totals::NotAsked("a killed run has no totals"),
+            (Some(_), Some(stats)) => conservation::Totals::Of(stats),
+            (Some(_), None) => conservation::Totals::Missing,
+        };
+        checks.push(conservation::check(&self.events, &self.counts, totals, limit));
         checks.extend(identity::check(&self.events, run, options.prefix, limit)?);
         let Some(run) = run else {
             for (name, unit) in [("tracks", "events"), ("time", "events"), ("flows", "edges")] {

@@ -446,7 +446,7 @@ fn a_prefix_of_the_run_holds_in_prefix_mode_only() {
     fixture.edit_trace(|packets| packets.truncate(80));
     fixture.edit_text("text-domain-sm.log", |text| text.truncate(text.len() - 3));
     let strict = report(&fixture);
-    assert_eq!(failed(&strict), ["identity", "logs"], "{strict}");
+    assert_eq!(failed(&strict), ["conservation", "identity", "logs"], "{strict}");
     let prefix = run(fixture.dir(), true).unwrap();
     holds(&prefix);
     assert_eq!(prefix.events, 73);
@@ -462,6 +462,18 @@ fn a_prefix_of_the_run_holds_in_prefix_mode_only() {
     let empty = run(fixture.dir(), true).unwrap();
     holds(&empty);
     assert_eq!(empty.events, 0);
+}
+
+#[test]
+fn a_run_that_was_not_closed_is_no_whole_run() {
+    let fixture = Fixture::good(5);
+    fixture.remove("clock-stats.json");
+    let message = only(&report(&fixture), "conservation", 1);
+    assert!(message.starts_with("found no clock-stats.json"), "{message}");
+    holds(&run(fixture.dir(), true).unwrap());
+    let trace = run(&fixture.path("timeline.pftrace"), false).unwrap();
+    holds(&trace);
+    assert_eq!(trace.check("conservation").unwrap().note.as_deref(), Some("no run directory"));
 }
 
 #[test]

@@ -53,10 +53,11 @@ const ROW: &str = "two whole numbers, cycle and payload";
 /// The first line that is no such thing.
 pub fn read_traffic(path: &Path) -> Result<Vec<TrafficRow>, TrafficError> {
     let io = |message: String| TrafficError::Io { path: path.to_owned(), message };
-    let file = File::open(path).map_err(|error| io(error.to_string()))?;
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+    // Opening a pipe would wait for its writer.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(io("not a regular file".to_owned()));
     }
+    let file = File::open(path).map_err(|error| io(error.to_string()))?;
     let bad = |line: u64, found: String, expected| TrafficError::Line {
         path: path.to_owned(),
         line,

@@ -85,13 +85,13 @@ impl Failure {
         }
     }
 
-    /// An error of writing to `output`.
+    /// An error of writing to `output`, whose words hold those of `source`.
     pub(crate) fn writing(error: &dyn Error, source: &io::Error, output: &Path) -> Self {
         if source.kind() == io::ErrorKind::BrokenPipe && is_dash(output) {
             return Self::ClosedPipe;
         }
         let path = if is_dash(output) { "stdout".to_owned() } else { output.display().to_string() };
-        Self::environment(format!("{path}: {error}: {source}"))
+        Self::environment(format!("{path}: {error}"))
     }
 
     pub(crate) fn of_merge(error: MergeError, output: &Path) -> Self {

@@ -301,6 +301,8 @@ fn summary(run_id: &str, recorded: &Recorded) -> String {
 fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    // What begins with a dash would be an option.
+    let text = if text.starts_with('-') { format!("./{text}") } else { text };
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
@@ -311,6 +313,7 @@ mod tests {
     #[test]
     fn words_survive_a_shell_and_toml() {
         assert_eq!(shell_word(Path::new("out/fifo-2")), "out/fifo-2");
+        assert_eq!(shell_word(Path::new("-q")), "./-q");
         assert_eq!(shell_word(Path::new("it's here")), r"'it'\''s here'");
         assert_eq!(quoted("a\"b\\\n"), "\"a\\\"b\\\\\\u000a\"");
     }

@@ -1,7 +1,8 @@
 //! `clockweave validate`.
 
 use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clockweave::output::is_dash;
@@ -9,7 +10,7 @@ use clockweave::progress::Progress;
 use clockweave::scratch::Spooled;
 use clockweave_validators::engine::{Engine, EngineDirs};
 use clockweave_validators::report::Report;
-use clockweave_validators::{Options, Target, validate};
+use clockweave_validators::{InputError, Options, Target, ValidateError, validate};
 use serde::Serialize;
 
 use super::console::Console;
@@ -75,14 +76,8 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
     progress.stage("validating", args.paths.len() as u64);
     let (mut results, mut code) = (Vec::new(), 0);
     for path in &args.paths {
-        let spooled = if is_dash(path) { Some(spool()?) } else { None };
-        let target =
-            spooled.as_ref().map_or_else(|| Target::of(path), |trace| Target::Trace(trace.path().to_owned()));
-        match validate(&target, &options, &engine) {
-            Ok(mut report) => {
-                if spooled.is_some() {
-                    report.subject = STDIN.to_owned();
-                }
+        match validate_one(path, &options, &engine) {
+            Ok(report) => {
                 code = code.max(report.exit_code());
                 if !args.json {
                     progress.aside(|| show(&report, console))?;
@@ -91,7 +86,7 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
             }
             Err(error) => {
                 results.push(JsonResult::Error {
-                    subject: path.display().to_string(),
+                    subject: name(path),
                     passed: false,
                     error: error.to_string(),
                 });
@@ -108,9 +103,41 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
     Ok(Outcome::Told(code))
 }
 
-/// The trace on stdin as a file: it is read more than once.
-fn spool() -> Result<Spooled, Failure> {
-    Spooled::new(io::stdin().lock()).map_err(|error| Failure::environment(format_args!("{STDIN}: {error}")))
+/// What reports call a path.
+fn name(path: &Path) -> String {
+    if is_dash(path) { STDIN.to_owned() } else { path.display().to_string() }
+}
+
+/// Validates a path; a trace from stdin or a pipe as a file, since it is read more than once.
+fn validate_one(path: &Path, options: &Options, engine: &Engine) -> Result<Report, ValidateError> {
+    let spooled = if is_dash(path) {
+        Spooled::new(io::stdin().lock())
+    } else if is_pipe(path) {
+        File::open(path).and_then(Spooled::new)
+    } else {
+        return validate(&Target::of(path), options, engine);
+    };
+    let subject = name(path);
+    let spooled = spooled.map_err(|error| {
+        let problem = format!("copying it to {}: {error}", std::env::temp_dir().display());
+        InputError { environment: true, ..InputError::new(Path::new(&subject), problem) }
+    })?;
+    match validate(&Target::Trace(spooled.path().to_owned()), options, engine) {
+        Ok(report) => Ok(Report { subject, ..report }),
+        Err(ValidateError::Input(error)) => Err(InputError { path: subject.into(), ..error }.into()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn is_pipe(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_path: &Path) -> bool {
+    false
 }
 
 fn show(report: &Report, console: &Console) -> Result<(), Failure> {

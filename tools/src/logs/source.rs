@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use clockweave_validators::check_regular;
+
 /// A log that can be read from its start more than once.
 pub trait LogSource: Sync {
     /// What messages call it.
@@ -35,9 +37,9 @@ impl FileLog {
     /// The log at `path`.
     ///
     /// # Errors
-    /// The file cannot be looked at.
+    /// The file cannot be looked at, or is no regular file: it is read more than once.
     pub fn new(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), length: std::fs::metadata(path)?.len() })
+        Ok(Self { path: path.to_owned(), length: check_regular(path)? })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -115,7 +115,8 @@ fn devices_are_written_as_they_are() {
     fs::write(&input, RAW_TRACE).unwrap();
     recover(&input, "/dev/null", false).expect(0, &[]);
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
-    recover(&input, "/dev/full", false).expect(3, &["/dev/full", "No space left"]);
+    let full = recover(&input, "/dev/full", false).expect(3, &["/dev/full", "No space left"]);
+    assert_eq!(full.stderr.matches("No space left").count(), 1, "{}", full.stderr);
 }
 
 #[test]

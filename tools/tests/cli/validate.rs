@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Command;
 
-use crate::command::{Ran, clockweave};
+use crate::command::{Ran, clockweave, run, run_with};
 use crate::record::record;
 
 /// Validates with compiled modules kept between tests.
@@ -78,4 +80,40 @@ fn a_trace_on_stdin_is_validated_as_a_trace_alone() {
     let report = Ran::from(command.output().unwrap()).expect(0, &[]).json();
     assert_eq!(report["results"][0]["subject"], "stdin");
     assert_eq!(crate::command::names(place.path()), ["run"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_spooled_or_refused_and_never_waited_for() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, pipe) = (place.path().join("run"), place.path().join("pipe"));
+    record("fifo", &dir, &["--batches", "500"]).expect(0, &[]);
+    let trace = fs::read(dir.join("timeline.pftrace")).unwrap();
+    let mkfifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    mkfifo(&pipe);
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, trace).unwrap()
+    });
+    let ran = validate(&[], [&pipe]).expect(0, &[]);
+    assert!(ran.text().starts_with(&format!("{}: all checks hold", pipe.display())), "{}", ran.text());
+    writer.join().unwrap();
+
+    for name in ["timeline.pftrace", "clock-manifest.json", "clock-stats.json", "text-domain-sm.log"] {
+        let (file, aside) = (dir.join(name), place.path().join("aside"));
+        fs::rename(&file, &aside).unwrap();
+        mkfifo(&file);
+        let words = format!("{name}: found a pipe, expected a regular file");
+        validate(&[], [&dir]).expect(2, &[&words]);
+        if name.starts_with("clock-manifest") || name.starts_with("text") {
+            run([OsStr::new("merge"), dir.as_os_str()]).expect(2, &[&words]);
+        }
+        fs::rename(&aside, &file).unwrap();
+    }
+}
+
+#[test]
+fn what_is_wrong_with_stdin_is_told_of_stdin() {
+    let ran = run_with(["validate", "-"], b"no trace").expect(2, &["error: stdin: at byte 0"]);
+    assert!(ran.stdout.is_empty());
 }

@@ -16,6 +16,17 @@ const LOST: &str = "events were lost or doubled on the way into the importer";
 /// Events by name as the engine counts them, and how many of them last.
 pub(crate) type EngineCounts = BTreeMap<String, (u64, u64)>;
 
+/// What the counts are held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Totals<'a> {
+    /// The statistics of a closed run.
+    Of(&'a Stats),
+    /// A run directory without them, which is not what a closed run leaves.
+    Missing,
+    /// Nothing, for this reason.
+    NotAsked(&'static str),
+}
+
 pub(crate) fn engine_counts(session: &mut Session) -> Result<EngineCounts, EngineError> {
     let mut counts = BTreeMap::new();
     session.query("conservation", COUNTS, |row| -> Result<(), EngineError> {
@@ -33,7 +44,7 @@ pub(crate) fn engine_counts(session: &mut Session) -> Result<EngineCounts, Engin
 pub(crate) fn check(
     events: &Imported,
     counts: &EngineCounts,
-    stats: Option<&Stats>,
+    stats: Totals<'_>,
     limit: usize,
 ) -> CheckReport {
     let mut check = Check::new("conservation", "counts", limit);
@@ -53,7 +64,17 @@ pub(crate) fn check(
         expect(of_kind as u64, *count, &|| format!("events {name} read, against the engine's own count"));
         expect(*lasting, 0, &|| format!("events {name} that are no instants"));
     }
-    let Some(stats) = stats else { return check.skip("no clock-stats.json to hold the counts against") };
+    let stats = match stats {
+        Totals::Of(stats) => stats,
+        Totals::NotAsked(why) => return check.skip(why),
+        Totals::Missing => {
+            check.find(|| {
+                Finding::new("found no clock-stats.json, expected the totals that closing a run writes")
+                    .hint("what a killed run left is validated with --prefix")
+            });
+            return check.finish();
+        }
+    };
     expect(events.len() as u64, stats.events, &|| "all events imported, against the statistics".into());
     if let Some(totals) = &stats.totals {
         expect(stats.events, totals.retained, &|| "events in the statistics, against retained".into());

@@ -147,7 +147,7 @@ impl Comparison<'_> {
     fn read_log(&mut self, domain: &Domain, mut log: Log<'_, impl BufRead>) -> Result<(), InputError> {
         let file = log.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         loop {
-            let line = log.next_line().map_err(|error| InputError::new(&log.path, error))?;
+            let line = log.next_line().map_err(|error| InputError::io(&log.path, &error))?;
             match line {
                 None => return Ok(()),
                 Some(LogLine::Fault(fault)) => self.fault(&file, fault),

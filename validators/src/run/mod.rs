@@ -8,12 +8,17 @@ mod manifest;
 mod stats;
 
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 pub(crate) use log::{Log, LogFault, LogGap, LogLine, LogRow};
 pub(crate) use manifest::{Domain, Manifest, Unit};
 pub(crate) use stats::{Stats, StreamTotals};
+
+use crate::regular::open_regular;
+
+/// Most bytes of a manifest or of statistics.
+const LONGEST: u64 = 1 << 30;
 
 /// A file or folder that cannot be used as input. Says nothing about the run.
 #[derive(Debug, thiserror::Error)]
@@ -25,11 +30,21 @@ pub struct InputError {
     pub line: Option<usize>,
     /// What was found and what was expected.
     pub problem: String,
+    /// The system refused, which says nothing about the input.
+    pub environment: bool,
 }
 
 impl InputError {
-    pub(crate) fn new(path: &Path, problem: impl ToString) -> Self {
-        Self { path: path.to_owned(), line: None, problem: problem.to_string() }
+    /// An error about `path`.
+    pub fn new(path: &Path, problem: impl ToString) -> Self {
+        Self { path: path.to_owned(), line: None, problem: problem.to_string(), environment: false }
+    }
+
+    /// The system's answer about `path`.
+    pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound};
+        let of_input = [InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound];
+        Self { environment: !of_input.contains(&error.kind()), ..Self::new(path, error) }
     }
 }
 
@@ -47,10 +62,10 @@ impl RunDir {
         let text = read(&manifest_path)?.ok_or_else(|| {
             InputError::new(path, "found no clock-manifest.json, expected a run directory with one")
         })?;
-        let manifest = Manifest::parse(&text).map_err(|problem| InputError::new(&manifest_path, problem))?;
+        let manifest = Manifest::parse(&text).map_err(|problem| InputError::new(&manifest_path, damaged(&problem)))?;
         let stats_path = path.join("clock-stats.json");
         let stats = read(&stats_path)?
-            .map(|text| Stats::parse(&text).map_err(|problem| InputError::new(&stats_path, problem)))
+            .map(|text| Stats::parse(&text).map_err(|problem| InputError::new(&stats_path, damaged(&problem))))
             .transpose()?;
         Ok(Self { path: path.to_owned(), manifest, stats })
     }
@@ -62,21 +77,21 @@ impl RunDir {
     /// The log of a domain, or `None` if there is no such file.
     pub(crate) fn log<'a>(&'a self, domain: &Domain) -> Result<Option<Log<'a, BufReader<File>>>, InputError> {
         let path = self.path.join(format!("text-domain-{}.log", domain.name));
-        match File::open(&path) {
+        match open_regular(&path) {
             Ok(file) => {
                 let source = BufReader::with_capacity(1 << 18, file);
                 Ok(Some(Log::new(path, source, &self.manifest, domain)))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(InputError::new(&path, error)),
+            Err(error) => Err(InputError::io(&path, &error)),
         }
     }
 
     /// Names of log files that belong to no domain of the manifest.
     pub(crate) fn foreign_logs(&self) -> Result<Vec<String>, InputError> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(|error| InputError::new(&self.path, error))? {
-            let entry = entry.map_err(|error| InputError::new(&self.path, error))?;
+        for entry in fs::read_dir(&self.path).map_err(|error| InputError::io(&self.path, &error))? {
+            let entry = entry.map_err(|error| InputError::io(&self.path, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let domain = name.strip_prefix("text-domain-").and_then(|rest| rest.strip_suffix(".log"));
             if domain.is_some_and(|domain| self.manifest.domains.iter().all(|known| known.name != domain)) {
@@ -88,10 +103,37 @@ impl RunDir {
     }
 }
 
+fn damaged(problem: &str) -> String {
+    format!("{problem}; the file is damaged or of another version: restore it, or record the run again")
+}
+
 fn read(path: &Path) -> Result<Option<String>, InputError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(InputError::new(path, error)),
+    let file = match open_regular(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(InputError::io(path, &error)),
+    };
+    let mut text = Vec::new();
+    file.take(LONGEST + 1).read_to_end(&mut text).map_err(|error| InputError::io(path, &error))?;
+    if text.len() as u64 > LONGEST {
+        return Err(InputError::new(path, format!("found more than {LONGEST} bytes, expected at most that")));
+    }
+    let text = String::from_utf8(text).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        InputError::new(path, format!("byte {at} is not UTF-8, expected JSON; the file is damaged"))
+    })?;
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_system_is_told_from_a_wrong_path() {
+        let of = |kind: io::ErrorKind| InputError::io(Path::new("run"), &kind.into()).environment;
+        assert!(of(io::ErrorKind::PermissionDenied));
+        assert!(!of(io::ErrorKind::NotFound) && !of(io::ErrorKind::NotADirectory));
+        assert!(!InputError::new(Path::new("run"), "damaged").environment);
     }
 }
