@@ -67,7 +67,8 @@ pub(crate) fn run(args: &ScenariosArgs, console: &Console) -> Result<Outcome, Fa
 }
 
 fn unknown(name: &str, what: &str) -> Failure {
-    let near = closest_builtin(name).map_or_else(|| ";".to_owned(), |near| format!("; did you mean `{near}`?"));
+    let near =
+        closest_builtin(name).map_or_else(|| ";".to_owned(), |near| format!("; did you mean `{near}`?"));
     Failure::input(format_args!("`{name}` is {what}{near} `clockweave scenarios` lists the built-ins"))
 }
 

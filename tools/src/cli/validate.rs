@@ -1,7 +1,7 @@
 //! `clockweave validate`.
 
-use std::io;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;

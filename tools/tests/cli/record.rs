@@ -99,7 +99,8 @@ fn a_directory_in_use_is_taken_only_on_request() {
     record("fifo", place.path(), &["--batches", "10", "--force", "--trace", "text"]).expect(0, &[]);
     assert!(!place.path().join("timeline.pftrace").exists());
     assert_eq!(fs::read(place.path().join("notes.txt")).unwrap(), b"mine");
-    record("fifo", &place.path().join("notes.txt"), &[]).expect(2, &["notes.txt: found a file, expected a directory"]);
+    record("fifo", &place.path().join("notes.txt"), &[])
+        .expect(2, &["notes.txt: found a file, expected a directory"]);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn compatibility(engine: &Engine) -> String {
 }
 
 fn private_folder(folder: &Path) -> Result<(), EngineError> {
-    let io = |error| EngineError::io(folder, error);
+    let io = |error| EngineError::cache(folder, error);
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
     let metadata = fs::symlink_metadata(folder).map_err(io)?;
     if !metadata.is_dir() {
@@ -78,13 +78,18 @@ fn only_mine(path: &Path, metadata: &Metadata) -> Result<(), EngineError> {
 }
 
 fn load(engine: &Engine, path: &Path) -> Result<Option<Module>, EngineError> {
-    let no_follow = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
-    let Ok(mut file) = OpenOptions::new().read(true).custom_flags(no_follow).open(path) else {
+    // Neither a link is followed nor the writer of a pipe waited for.
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits() as i32;
+    let Ok(mut file) = OpenOptions::new().read(true).custom_flags(flags).open(path) else {
         return Ok(None);
     };
-    only_mine(path, &file.metadata().map_err(|error| EngineError::io(path, error))?)?;
+    let metadata = file.metadata().map_err(|error| EngineError::cache(path, error))?;
+    only_mine(path, &metadata)?;
+    if !metadata.is_file() {
+        return Ok(None);
+    }
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| EngineError::io(path, error))?;
+    file.read_to_end(&mut bytes).map_err(|error| EngineError::cache(path, error))?;
     let Some(split) = bytes.len().checked_sub(DIGEST_LEN) else { return Ok(None) };
     let (artifact, digest) = bytes.split_at(split);
     if Sha256::digest(artifact)[..] != *digest {
@@ -108,7 +113,7 @@ fn instantiate(engine: &Engine, artifact: &[u8]) -> wasmtime::Result<Module> {
 }
 
 fn store(folder: &Path, path: &Path, artifact: &[u8]) -> Result<(), EngineError> {
-    let io = |error| EngineError::io(path, error);
+    let io = |error| EngineError::cache(path, error);
     let mut temporary = tempfile::Builder::new().prefix(".compiling-").tempfile_in(folder).map_err(io)?;
     temporary.as_file().set_permissions(Permissions::from_mode(0o600)).map_err(io)?;
     temporary.write_all(artifact).map_err(io)?;
@@ -221,5 +226,17 @@ mod tests {
         fs::rename(&file, &moved).unwrap();
         std::os::unix::fs::symlink(&moved, &file).unwrap();
         assert!(load(&engine, &file).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_the_artifact_is_not_waited_for() {
+        let (engine, folder) = (Engine::default(), folder());
+        load_or_compile(&engine, folder.path(), HASH, || Ok(ANSWER.to_vec())).unwrap();
+        let file = cached(folder.path()).remove(0);
+        fs::remove_file(&file).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        let module = load_or_compile(&engine, folder.path(), HASH, || Ok(ANSWER.to_vec())).unwrap();
+        assert_eq!(answer(&module, &engine), 42);
+        assert!(fs::metadata(&file).unwrap().is_file());
     }
 }

@@ -60,6 +60,25 @@ pub enum EngineError {
         "found neither CLOCKWEAVE_ENGINE_DIR nor XDG_CACHE_HOME nor HOME, expected one of them to say where the engine is kept"
     )]
     NoCacheFolder,
+    /// A file of the package could not be read.
+    #[error("{}: {source}; run `clockweave engine install` again", .file.display())]
+    Package {
+        /// The file.
+        file: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The compiled module could not be kept.
+    #[error(
+        "{}: {source}; the compiled engine is kept there: make room, or name another folder with CLOCKWEAVE_COMPILED_DIR",
+        .path.display()
+    )]
+    Cache {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A file could not be read or written.
     #[error("{}: {source}", .path.display())]
     Io {
@@ -119,5 +138,9 @@ pub enum EngineError {
 impl EngineError {
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn cache(path: &Path, source: io::Error) -> Self {
+        Self::Cache { path: path.to_owned(), source }
     }
 }

@@ -17,7 +17,7 @@ use super::lock::{Lock, sha256};
 use super::store::{EngineDirs, EngineStatus, status};
 
 /// Largest file a package may hold: several times the engine's.
-const MAX_MEMBER: u64 = 64 << 20;
+pub(super) const MAX_MEMBER: u64 = 64 << 20;
 
 /// Where the wheel comes from.
 #[derive(Clone, Debug)]
@@ -217,6 +217,9 @@ mod tests {
         fs::write(package.join("tp.wasm"), b"other").unwrap();
         let damaged = status(&dirs, &lock);
         assert!(!damaged.usable && damaged.problems[0].contains("tp.wasm"), "{damaged:?}");
+        fs::remove_file(package.join("tp.wasm")).unwrap();
+        let lacking = status(&dirs, &lock);
+        assert!(lacking.problems[0].contains("run `clockweave engine install` again"), "{lacking:?}");
         assert!(install(&dirs, &lock, &source).unwrap().changed);
         assert!(status(&dirs, &lock).usable);
         assert_eq!(entries(&dirs.packages), [lock.folder()]);

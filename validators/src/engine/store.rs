@@ -4,13 +4,15 @@
 //! appears whole or not at all. Deliberately never fetches anything: that is `install`.
 
 use std::env;
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::error::EngineError;
+use super::install::MAX_MEMBER;
 use super::lock::{Lock, sha256};
+use crate::regular::open_regular;
 
 /// Where the engine's files are kept.
 #[derive(Clone, Debug)]
@@ -91,7 +93,11 @@ pub(crate) fn status(dirs: &EngineDirs, lock: &Lock) -> EngineStatus {
 /// A pinned file's content, proved to be the pinned one.
 pub(crate) fn read_pinned(package: &Path, lock: &Lock, path: &str) -> Result<Vec<u8>, EngineError> {
     let file = package.join(path);
-    let bytes = fs::read(&file).map_err(|error| EngineError::io(&file, error))?;
+    let mut bytes = Vec::new();
+    let read = open_regular(&file).and_then(|opened| opened.take(MAX_MEMBER + 1).read_to_end(&mut bytes));
+    if let Err(source) = read {
+        return Err(EngineError::Package { file, source });
+    }
     let (found, expected) = (sha256(&bytes), &lock.files[path]);
     if found != *expected {
         return Err(EngineError::HashMismatch { file, found, expected: expected.clone() });

@@ -62,10 +62,13 @@ impl RunDir {
         let text = read(&manifest_path)?.ok_or_else(|| {
             InputError::new(path, "found no clock-manifest.json, expected a run directory with one")
         })?;
-        let manifest = Manifest::parse(&text).map_err(|problem| InputError::new(&manifest_path, damaged(&problem)))?;
+        let manifest =
+            Manifest::parse(&text).map_err(|problem| InputError::new(&manifest_path, damaged(&problem)))?;
         let stats_path = path.join("clock-stats.json");
         let stats = read(&stats_path)?
-            .map(|text| Stats::parse(&text).map_err(|problem| InputError::new(&stats_path, damaged(&problem))))
+            .map(|text| {
+                Stats::parse(&text).map_err(|problem| InputError::new(&stats_path, damaged(&problem)))
+            })
             .transpose()?;
         Ok(Self { path: path.to_owned(), manifest, stats })
     }
