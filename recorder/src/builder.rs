@@ -22,6 +22,7 @@ use crate::pftrace::{
     METADATA_PER_NAME, Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink, TrackPlan,
     View, Wrapper, kind_names,
 };
+use crate::lossy::LossyRecorder;
 use crate::producer::Producer;
 use crate::roster::{Declarations, Roster, StreamId};
 use crate::serial::SerialRecorder;
@@ -263,6 +264,18 @@ impl RecorderBuilder {
         let budget = self.open_budget()?;
         let capacity = ring_records(self.declared.stream_count());
         Ok(SerialRecorder::new(self.open(capacity)?, OpenBucket::new(budget)))
+    }
+
+    /// Starts recording for one thread that submits instants in exact order and must not wait: events that the rings
+    /// cannot take are lost, counted, and told in every output.
+    ///
+    /// # Errors
+    /// As [`RecorderBuilder::start_independent`].
+    pub fn start_serial_lossy(mut self) -> Result<LossyRecorder, RecordError> {
+        self.lossless = false;
+        let open_records = self.open_budget()?;
+        let (recorder, producers) = self.start_concurrent(true)?;
+        Ok(LossyRecorder::new(recorder, producers, open_records))
     }
 
     /// Starts recording for threads that go their own ways. Gives a producer per stream, in the order in which streams

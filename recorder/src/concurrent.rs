@@ -143,6 +143,15 @@ impl ConcurrentRecorder {
         self.control.frontier.coordinate(watermark.unsigned_abs())
     }
 
+    /// The watermark of a caller that submits instants in order, and so cannot be late.
+    pub(crate) fn reach(&self, ns: i64) -> Result<(), RecordError> {
+        self.control.frontier.coordinate(ns.unsigned_abs())
+    }
+
+    pub(crate) fn fail(&self, error: RecordError) -> RecordError {
+        self.control.fail(error)
+    }
+
     /// Makes everything that is safe to write reach the files: all events before the least promise. Does not change
     /// what the files hold in the end.
     ///

@@ -47,6 +47,7 @@ mod frontier;
 #[cfg(test)]
 mod gap_tests;
 mod ledger;
+mod lossy;
 mod merge;
 mod packed;
 mod pftrace;
@@ -67,6 +68,7 @@ pub use builder::RecorderBuilder;
 pub use concurrent::ConcurrentRecorder;
 pub use directory::{MANIFEST_FILE, STATS_FILE, TRACE_FILE, is_run_file, text_log_name};
 pub use error::RecordError;
+pub use lossy::LossyRecorder;
 pub use pftrace::{ArgsEncoding, Compression, UnknownCompression, View};
 pub use producer::Producer;
 pub use roster::StreamId;

@@ -136,6 +136,12 @@ impl Producer {
         &self.unit
     }
 
+    /// Whether events were lost that no ring has heard of.
+    #[inline]
+    pub(crate) fn has_gap(&self) -> bool {
+        self.gap.is_some()
+    }
+
     /// Records an event at local edge `cycle`. While the ring is full the host waits, or, in a lossy run, the event is
     /// counted as lost.
     ///

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod identical;
+mod loss;
 mod progress;
 #[allow(dead_code, reason = "shared with the tests of serial recording, which use all of it")]
 #[path = "../recording/reading.rs"]
