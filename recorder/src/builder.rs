@@ -17,12 +17,12 @@ use crate::concurrent::{self, ConcurrentRecorder, RING_RECORD_BYTES, RingOptions
 use crate::directory::{self, MANIFEST_FILE, TRACE_FILE, text_log_name};
 use crate::error::RecordError;
 use crate::ledger::Ledger;
+use crate::lossy::LossyRecorder;
 use crate::pftrace::{
     ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Compression, Framing, FullSink,
     METADATA_PER_NAME, Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink, TrackPlan,
     View, Wrapper, kind_names,
 };
-use crate::lossy::LossyRecorder;
 use crate::producer::Producer;
 use crate::roster::{Declarations, Roster, StreamId};
 use crate::serial::SerialRecorder;

@@ -226,8 +226,9 @@ impl Producer {
     }
 
     fn look(&mut self) -> Fill {
-        let fill = self.ring.look();
+        // Since the last look the ring never held more than what was appended since then and what it held then.
         self.peak = self.peak.max(self.ring.used());
+        let fill = self.ring.look();
         if fill != Fill::Low {
             self.control.frontier.nudge();
         }

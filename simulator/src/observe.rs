@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clockweave_model::{FifoEntry, KindId, Phase};
 pub(crate) use clockweave_recorder::RunTotals;
 pub use clockweave_recorder::{ArgsEncoding, Compression, RecordError, Stats, View};
-use clockweave_recorder::{Recorder, SerialRecorder, StreamId};
+use clockweave_recorder::{LossyRecorder, Recorder, SerialRecorder, StreamId};
 
 use crate::graph::Assembly;
 
@@ -27,6 +27,8 @@ pub struct RecordingOptions {
     view: View,
     checkpoint_interval: Option<u64>,
     open_records: Option<usize>,
+    /// Whether events may be lost, and the records per ring then.
+    lossy: Option<Option<usize>>,
     force: bool,
     configuration: Vec<(String, String)>,
 }
@@ -44,6 +46,7 @@ impl RecordingOptions {
             view: View::default(),
             checkpoint_interval: None,
             open_records: None,
+            lossy: None,
             force: false,
             configuration: Vec::new(),
         }
@@ -98,6 +101,14 @@ impl RecordingOptions {
         self
     }
 
+    /// Loses events rather than host time: each stream has a ring, of `ring_capacity` records or a share of 8 MiB, and
+    /// what a full one cannot take is counted and told.
+    #[must_use]
+    pub fn lossy(mut self, ring_capacity: Option<usize>) -> Self {
+        self.lossy = Some(ring_capacity);
+        self
+    }
+
     /// Replaces the files of an earlier run in the directory.
     #[must_use]
     pub fn force(mut self, replace: bool) -> Self {
@@ -113,9 +124,15 @@ impl RecordingOptions {
     }
 }
 
+/// Who records: on this thread, or through rings that may lose events.
+enum Target {
+    Lossless(SerialRecorder),
+    Lossy(LossyRecorder),
+}
+
 /// An open recording.
 pub(crate) struct Recording {
-    recorder: SerialRecorder,
+    recorder: Target,
     units: Vec<StreamId>,
     /// Streams of the writing and of the reading end of each FIFO.
     fifos: Vec<(StreamId, StreamId)>,
@@ -148,7 +165,12 @@ impl Recording {
         phase: Phase,
     ) {
         self.pending = true;
-        self.recorder.record(stream, cycle, kind, transaction, value, fifo, phase);
+        match &mut self.recorder {
+            Target::Lossless(recorder) => {
+                recorder.record(stream, cycle, kind, transaction, value, fifo, phase)
+            }
+            Target::Lossy(recorder) => recorder.record(stream, cycle, kind, transaction, value, fifo, phase),
+        }
     }
 
     /// Ends an instant whose display nanosecond is `ns`.
@@ -157,12 +179,18 @@ impl Recording {
         if !std::mem::take(&mut self.pending) {
             return Ok(());
         }
-        self.recorder.end_instant(ns)
+        match &mut self.recorder {
+            Target::Lossless(recorder) => recorder.end_instant(ns),
+            Target::Lossy(recorder) => recorder.end_instant(ns),
+        }
     }
 
     /// Ends the recording; an instant that was not ended is left out.
     pub(crate) fn close(mut self: Box<Self>, totals: RunTotals) -> Result<Stats, RecordError> {
-        self.recorder.close(totals)
+        match &mut self.recorder {
+            Target::Lossless(recorder) => recorder.close(totals),
+            Target::Lossy(recorder) => recorder.close(totals),
+        }
     }
 }
 
@@ -209,7 +237,13 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
             reader: graph.cx.fabric.unit_name(fifo.reader).to_owned(),
         });
     }
-    let recorder = builder.start_serial()?;
+    let recorder = match options.lossy {
+        None => Target::Lossless(builder.start_serial()?),
+        Some(ring_capacity) => {
+            builder.ring_capacity(ring_capacity);
+            Target::Lossy(builder.start_serial_lossy()?)
+        }
+    };
     graph.cx.fabric.attach(Box::new(Recording { recorder, units, fifos, pending: false }));
     Ok(())
 }

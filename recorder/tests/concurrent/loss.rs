@@ -26,8 +26,11 @@ fn lines(dir: &Path, domain: &str) -> Vec<Line> {
     let text = fs::read_to_string(dir.join(format!("text-domain-{domain}.log"))).unwrap();
     let parse = |line: &str| -> Option<Line> {
         if let Some(gap) = line.strip_prefix("# gap ") {
-            let fields: BTreeMap<&str, u64> =
-                gap.split(' ').filter_map(|f| f.split_once('=')).map(|(k, v)| (k, v.parse().unwrap())).collect();
+            let fields: BTreeMap<&str, u64> = gap
+                .split(' ')
+                .filter_map(|f| f.split_once('='))
+                .map(|(k, v)| (k, v.parse().unwrap()))
+                .collect();
             let (unit, count) = (fields["unit"], fields["count"]);
             let (ordinal, cycle, phase) = (fields["ordinal"], fields["cycle"], fields["phase"]);
             return Some(Line { gap: true, unit, ordinal, count, cycle, phase, value: 0 });
@@ -56,7 +59,11 @@ fn assert_accounted(lines: &[Line], unit: u64, produced: &[(u64, u64, u64)], sta
         assert_eq!(line.ordinal, next, "{line:?}");
         let of = &produced[next as usize..][..line.count as usize];
         for (cycle, phase, _) in of {
-            assert_eq!((*cycle, *phase), (line.cycle, line.phase), "a gap is of one edge and phase: {line:?}");
+            assert_eq!(
+                (*cycle, *phase),
+                (line.cycle, line.phase),
+                "a gap is of one edge and phase: {line:?}"
+            );
         }
         if line.gap {
             dropped += line.count;
@@ -82,7 +89,9 @@ fn trace_gaps(dir: &Path) -> (Vec<u64>, Option<u64>) {
         for name in &packet.interned_data.event_names {
             names.insert(name.iid(), name.name().to_owned());
         }
-        if packet.has_track_event() && names.get(&packet.track_event().name_iid()).is_some_and(|n| n == "trace.gap") {
+        if packet.has_track_event()
+            && names.get(&packet.track_event().name_iid()).is_some_and(|n| n == "trace.gap")
+        {
             gaps.push(packet.track_event().debug_annotations[0].uint_value());
         }
         if packet.has_trace_stats() {
@@ -158,7 +167,8 @@ fn losses_have_their_place_and_events_their_ordinals() {
     event(&mut unit, 6, 10, Phase::Evaluate).unwrap();
     unit.finish().unwrap();
     let stats = recorder.close(RunTotals::default()).unwrap();
-    let line = |gap, ordinal, count, cycle, value| Line { gap, unit: 1, ordinal, count, cycle, phase: 0, value };
+    let line =
+        |gap, ordinal, count, cycle, value| Line { gap, unit: 1, ordinal, count, cycle, phase: 0, value };
     let expected = [
         line(false, 0, 1, 5, 0),
         line(false, 1, 1, 5, 1),

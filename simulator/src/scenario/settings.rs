@@ -49,6 +49,10 @@ pub struct RecordSettings {
     pub checkpoint_interval: Option<u64>,
     /// The most records of one nanosecond.
     pub open_records: Option<u64>,
+    /// Whether to lose events rather than wait.
+    pub lossy: bool,
+    /// Records per ring of a lossy run.
+    pub ring_capacity: Option<u64>,
 }
 
 impl RecordSettings {
@@ -66,13 +70,25 @@ impl RecordSettings {
         if let Some(records) = self.open_records {
             options = options.open_records(usize::try_from(records).unwrap_or(usize::MAX));
         }
+        if self.lossy {
+            options = options.lossy(self.ring_capacity.and_then(|records| usize::try_from(records).ok()));
+        }
         options
     }
 }
 
 pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located> {
-    const KEYS: [&str; 7] =
-        ["text", "perfetto", "compress", "args", "view", "checkpoint_interval", "open_records"];
+    const KEYS: [&str; 9] = [
+        "text",
+        "perfetto",
+        "compress",
+        "args",
+        "view",
+        "checkpoint_interval",
+        "open_records",
+        "lossy",
+        "ring_capacity",
+    ];
     let mut settings = RecordSettings {
         text: true,
         perfetto: true,
@@ -81,6 +97,8 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
         view: View::default(),
         checkpoint_interval: None,
         open_records: None,
+        lossy: false,
+        ring_capacity: None,
     };
     let Some(node) = fields.get("record") else { return Ok(settings) };
     let record = Fields::new(Fields::table(node, "`record`")?, node.at, "`record`", &KEYS)?;
@@ -97,6 +115,8 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
     }
     settings.checkpoint_interval = record.integer("checkpoint_interval", 1..=u64::MAX)?;
     settings.open_records = record.integer("open_records", 1..=u64::from(u32::MAX))?;
+    settings.lossy = record.boolean("lossy")?.unwrap_or(false);
+    settings.ring_capacity = record.integer("ring_capacity", 2..=1 << 20)?;
     Ok(settings)
 }
 

@@ -1,10 +1,10 @@
 //! What a run records at library level: events, order, phases and ordinals of small timelines derived
 //! by hand, and bytes that depend on nothing but the graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use clockweave_simulator::{Fifo, FifoIn, Packet, RecordingOptions, RunStatus, Simulation, Tick};
+use clockweave_simulator::{Fifo, FifoIn, Packet, RecordingOptions, RunStatus, Simulation, Stats, Tick};
 
 use crate::runs::machine;
 use crate::scripted::{Log, add, one_clock};
@@ -357,4 +357,34 @@ fn recording_changes_nothing() {
     sim.record(RecordingOptions::new(&root.path().join("run"), "seen")).unwrap();
     sim.run_batches(3000).unwrap();
     assert_eq!(recorded.take(), plain.take());
+}
+
+/// Rings of two records: events are lost, but what is left are the very lines of a lossless run, and the simulation is
+/// the same.
+#[test]
+fn a_lossy_run_has_a_part_of_the_lossless_lines_and_says_which() {
+    let record = |options: fn(RecordingOptions) -> RecordingOptions| {
+        let root = tempfile::tempdir().unwrap();
+        let mut sim = machine(&Log::new(), &[]);
+        sim.record(options(RecordingOptions::new(&root.path().join("run"), "loss"))).unwrap();
+        sim.run_batches(3000).unwrap();
+        let stats = sim.finish().unwrap().expect("the run is recorded");
+        (files(&root.path().join("run")), stats)
+    };
+    let (whole, all) = record(|options| options);
+    let (part, stats) = record(|options| options.lossy(Some(2)));
+    assert_eq!(stats.events + stats.dropped_events, all.events);
+    let units = |stats: &Stats| stats.clockweave.streams.iter().map(|s| s.produced).collect::<Vec<_>>();
+    assert_eq!(units(&stats), units(&all));
+    let mut told = 0;
+    for (name, bytes) in part.iter().filter(|(name, _)| name.ends_with(".log")) {
+        let whole: BTreeSet<&[u8]> = whole[name].split(|byte| *byte == b'\n').collect();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            match std::str::from_utf8(line).unwrap().split_once("count=") {
+                Some((_, rest)) => told += rest.split(' ').next().unwrap().parse::<u64>().unwrap(),
+                None => assert!(whole.contains(line), "{name}: {}", String::from_utf8_lossy(line)),
+            }
+        }
+    }
+    assert_eq!(told, stats.dropped_events);
 }

@@ -71,6 +71,9 @@ pub(crate) struct RecordArgs {
     /// from v58 on only; `validate` re-encodes it)
     #[arg(long, value_name = "CODEC")]
     compress: Option<String>,
+    /// Rather lose events than wait; what is lost is counted and told
+    #[arg(long)]
+    lossy: bool,
     /// How the trace carries arguments: `debug` as described fields, half the
     /// bytes; `annotations` for readers of raw packets
     #[arg(long, value_name = "ENCODING")]
@@ -122,6 +125,9 @@ impl RecordArgs {
         }
         if let Some(codec) = &self.compress {
             set("record.compress", quoted(codec));
+        }
+        if self.lossy {
+            set("record.lossy", "true".to_owned());
         }
         if let Some(encoding) = &self.args {
             set("record.args", quoted(encoding));
