@@ -125,6 +125,7 @@ impl RecordingOptions {
 }
 
 /// Who records: on this thread, or through rings that may lose events.
+#[allow(clippy::large_enum_variant, reason = "there is one per run, and the larger one is the fast one")]
 enum Target {
     Lossless(SerialRecorder),
     Lossy(LossyRecorder),
@@ -167,9 +168,11 @@ impl Recording {
         self.pending = true;
         match &mut self.recorder {
             Target::Lossless(recorder) => {
-                recorder.record(stream, cycle, kind, transaction, value, fifo, phase)
+                recorder.record(stream, cycle, kind, transaction, value, fifo, phase);
             }
-            Target::Lossy(recorder) => recorder.record(stream, cycle, kind, transaction, value, fifo, phase),
+            Target::Lossy(recorder) => {
+                recorder.record(stream, cycle, kind, transaction, value, fifo, phase);
+            }
         }
     }
 
