@@ -108,7 +108,7 @@ pub fn measure(workload: Workload, batches: u64) -> Result<Measured> {
     let report = sim.run_batches(batches)?;
     let cpu_ns = start.elapsed().as_nanos() as u64;
     anyhow::ensure!(
-        report.batches == batches && report.status == RunStatus::Finished,
+        report.batches == u128::from(batches) && report.status == RunStatus::Finished,
         "expected {batches} batches, found {report:?}"
     );
     let state = sim.inspect().context("a simulation that ran has a state")?;

@@ -20,6 +20,7 @@
 mod checks;
 pub mod engine;
 mod exact;
+pub mod lint;
 mod regular;
 pub mod report;
 mod run;

@@ -36,6 +36,12 @@ pub struct Finding {
     /// Byte offset in the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// The structural rule that was broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
+    /// The packet sequence it is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u32>,
     /// Row of the importer's slice table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<u64>,
@@ -56,6 +62,14 @@ impl Finding {
 
     pub(crate) fn at_offset(self, offset: u64) -> Self {
         Self { offset: Some(offset), ..self }
+    }
+
+    pub(crate) fn of_rule(self, rule: &'static str) -> Self {
+        Self { rule: Some(rule), ..self }
+    }
+
+    pub(crate) fn of_sequence(self, sequence: Option<u32>) -> Self {
+        Self { sequence, ..self }
     }
 
     pub(crate) fn at_slice(self, slice: u32) -> Self {
@@ -170,6 +184,12 @@ fn place(finding: &Finding) -> String {
     }
     if let Some(offset) = finding.offset {
         let _ = write!(place, "byte {offset}: ");
+    }
+    if let Some(sequence) = finding.sequence {
+        let _ = write!(place, "sequence {sequence}: ");
+    }
+    if let Some(rule) = finding.rule {
+        let _ = write!(place, "{rule}: ");
     }
     if let Some(slice) = finding.slice {
         let _ = write!(place, "slice {slice}: ");

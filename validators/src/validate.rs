@@ -90,8 +90,8 @@ pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<R
         }
         Target::Trace(path) => (path, None, path.clone()),
     };
-    let structure = scan(&trace, limit)?;
-    let mut checks = vec![structure.check.clone()];
+    let structure = scan(&trace, options.prefix, limit)?;
+    let mut checks = vec![structure.check.clone(), structure.lint.clone()];
     let mut events = 0;
     match import_trace(engine, &trace, &structure) {
         Err(EngineError::Import { message }) => checks.push(refused(&message, limit)),
@@ -118,8 +118,9 @@ fn open(trace: &Path) -> Result<File, InputError> {
     open_regular(trace).map_err(|error| InputError::io(trace, &error))
 }
 
-fn scan(trace: &Path, limit: usize) -> Result<Structure, InputError> {
-    let structure = structure::scan(open(trace)?, limit).map_err(|error| InputError::io(trace, &error))?;
+fn scan(trace: &Path, prefix: bool, limit: usize) -> Result<Structure, InputError> {
+    let structure =
+        structure::scan(open(trace)?, prefix, limit).map_err(|error| InputError::io(trace, &error))?;
     match &structure.nothing {
         Some(why) => Err(InputError::new(trace, why)),
         None => Ok(structure),

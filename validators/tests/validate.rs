@@ -165,13 +165,12 @@ fn structure_keeps_a_nested_wrapper_from_the_engine_that_would_abort() {
 fn import_notices_what_the_importer_only_counts() {
     let fixture = Fixture::good(30);
     fixture.edit_trace(|packets| {
-        // Another sequence whose state was never cleared: its event is skipped without an error.
-        let mut stray = packets.iter().rfind(|packet| packet.has(11)).unwrap().clone();
-        stray.set(10, 77);
-        packets.push(stray);
+        // A flow that ends and never began.
+        let flagged = packets.iter_mut().rfind(|packet| packet.has(11)).unwrap();
+        flagged.edit(11, |event| event.0.push((48, wire::Value::Fixed64(999_999u64.to_le_bytes()))));
     });
     let message = only(&report(&fixture), "import", 1);
-    assert!(message.contains("found tokenizer_skipped_packets = 1 (info), expected 0"), "{message}");
+    assert!(message.contains("found flow_end_without_start = 1 (info), expected 0"), "{message}");
 }
 
 #[test]
@@ -537,7 +536,30 @@ fn reports_list_a_bounded_number_of_findings_and_count_them_all() {
     assert_eq!((time.found, time.findings.len()), (30, 3));
     let json: serde_json::Value = serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
     assert_eq!(json["passed"], false);
-    assert_eq!(json["checks"][7]["name"], "time");
-    assert_eq!(json["checks"][7]["findings"][0]["slice"], 0);
+    assert_eq!(json["checks"][8]["name"], "time");
+    assert_eq!(json["checks"][8]["findings"][0]["slice"], 0);
     assert!(report.to_string().contains("and 27 more"));
+}
+
+/// The rules that a changed good run breaks, and how often.
+fn lint_of(change: impl FnOnce(&mut Vec<wire::Message>)) -> Vec<(&'static str, u64)> {
+    let fixture = Fixture::good(30);
+    fixture.edit_trace(change);
+    let report = report(&fixture);
+    let lint = report.check("lint").unwrap();
+    let mut rules = std::collections::BTreeMap::new();
+    lint.findings.iter().for_each(|finding| *rules.entry(finding.rule.unwrap()).or_insert(0) += 1);
+    assert_eq!(lint.found, lint.findings.len() as u64, "{report}");
+    rules.into_iter().collect()
+}
+
+#[test]
+fn lint_notices_an_event_before_its_sequences_state() {
+    let rules = lint_of(|packets| {
+        let mut stray = packets.iter().rfind(|packet| packet.has(11)).unwrap().clone();
+        stray.set(10, 77);
+        packets.push(stray);
+    });
+    // Its clock was declared on the other sequence alone, too; without state there is no default clock.
+    assert_eq!(rules, [("event-before-state", 1)]);
 }

@@ -5,12 +5,15 @@
 
 use std::io::{self, Read, Write};
 
+use crate::lint::Linter;
 use crate::report::{Check, CheckReport, Finding};
 use crate::scan::{Codec, Cut, CutReason, EntryReader, Packet, PrefixOptions, PrefixScanner, ReadError};
 
 /// What the bytes say before an engine is started.
 pub(crate) struct Structure {
     pub(crate) check: CheckReport,
+    /// What the structural rules found in the packets that are whole.
+    pub(crate) lint: CheckReport,
     /// Length of the longest valid prefix.
     pub(crate) kept_bytes: u64,
     /// Bytes of the packets without compression.
@@ -21,11 +24,12 @@ pub(crate) struct Structure {
     pub(crate) nothing: Option<String>,
 }
 
-pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Error> {
+pub(crate) fn scan(trace: impl Read, prefix: bool, limit: usize) -> Result<Structure, io::Error> {
     let mut check = Check::new("structure", "packets", limit);
     let mut scanner = PrefixScanner::new(&PrefixOptions::default());
     let mut reader = EntryReader::new(trace);
     let mut has_zstd = false;
+    let mut linter = Linter::new(limit, prefix);
     let cut = loop {
         match reader.next_entry() {
             Ok(Some(entry)) => {
@@ -34,6 +38,7 @@ pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Erro
                 if let Err(cut) = scanner.accept(&entry) {
                     break Some(cut);
                 }
+                linter.accept(&entry, scanner.content());
             }
             Ok(None) => break None,
             Err(ReadError::Entry(error)) => {
@@ -57,6 +62,7 @@ pub(crate) fn scan(trace: impl Read, limit: usize) -> Result<Structure, io::Erro
     });
     Ok(Structure {
         check: check.finish(),
+        lint: linter.finish(),
         kept_bytes: prefix.kept_bytes,
         raw_bytes: prefix.content_bytes,
         has_zstd,

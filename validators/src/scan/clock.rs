@@ -68,6 +68,16 @@ impl SequenceClocks {
         u64::try_from(since * i128::from(clock.unit) + i128::from(clock.trace_ns)).ok()
     }
 
+    /// The clock of packets that name none.
+    pub(crate) fn default_clock(&self) -> u32 {
+        self.default_clock.unwrap_or(BOOTTIME)
+    }
+
+    /// Whether a snapshot of the sequence declared a clock of its own.
+    pub(crate) fn declares(&self, id: u32) -> bool {
+        self.clocks.iter().any(|clock| clock.id == id)
+    }
+
     /// The track that events without one of their own belong to.
     pub(crate) fn default_track(&self) -> Option<u64> {
         self.default_track

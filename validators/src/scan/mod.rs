@@ -12,7 +12,9 @@ mod prefix;
 mod wire;
 mod wrapper;
 
+pub(crate) use clock::SequenceClocks;
 pub use entry::{Entries, Entry, EntryError, EntryFault, EntryReader, PACKET_TAG, ReadError};
+pub(crate) use packet::EventPacket;
 pub use packet::{
     Codec, Packet, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, SYNC_MARKER, field,
 };

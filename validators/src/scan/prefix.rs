@@ -92,6 +92,15 @@ pub enum SliceTrack {
     Sequence(u32),
 }
 
+impl std::fmt::Display for SliceTrack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Track(uuid) => write!(f, "track {uuid}"),
+            Self::Sequence(id) => write!(f, "the track of sequence {id}"),
+        }
+    }
+}
+
 /// The longest valid prefix, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PrefixReport {
@@ -174,6 +183,11 @@ impl PrefixScanner {
             self.kept.report.content_bytes += entry.total_len();
         }
         Ok(())
+    }
+
+    /// The content of the entry accepted last, if that was a wrapper.
+    pub fn content(&self) -> &[u8] {
+        self.inflater.output()
     }
 
     /// The report, given why the walk ended.

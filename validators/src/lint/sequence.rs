@@ -1,0 +1,159 @@
+//! One packet sequence: its incremental state, its interned entries, its clocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::event::{self, table};
+use super::{Found, MOST, Place, Rule};
+use crate::scan::{Field, Fields, Packet, SequenceClocks};
+
+/// What a sequence has said so far.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    seen: bool,
+    cleared: bool,
+    /// Defined ids, by table.
+    interned: BTreeMap<u32, BTreeSet<u64>>,
+    clocks: SequenceClocks,
+    /// Clocks of the latest snapshot, with the latest value of those that are the sequence's own.
+    snapshot: Option<BTreeMap<u32, u64>>,
+    last_ns: Option<u64>,
+}
+
+impl Sequence {
+    pub(super) fn is_cleared(&self) -> bool {
+        self.cleared
+    }
+
+    pub(super) fn default_track(&self) -> Option<u64> {
+        self.clocks.default_track()
+    }
+
+    /// Takes in what a packet says of incremental state.
+    pub(super) fn state(&mut self, place: Place, packet: &Packet<'_>, found: &mut Found) {
+        if packet.clears_incremental_state() {
+            self.cleared = true;
+            self.interned.clear();
+        } else if packet.previous_packet_dropped && self.seen {
+            self.cleared = false;
+            found.at(Rule::DroppedWithoutClear, place, || {
+                "found a packet that says the one before it was dropped, expected it to clear the incremental state"
+                    .to_owned()
+            });
+        }
+        self.seen = true;
+        for field in Fields::new(packet.interned_data.unwrap_or_default()).map_while(Result::ok) {
+            let (true, Some(entry)) = (table::ALL.contains(&field.number), field.bytes()) else { continue };
+            let iid = Fields::new(entry).map_while(Result::ok).find(|field| field.number == 1);
+            if let Some(iid) = iid.and_then(|field| field.varint()) {
+                let known = self.interned.entry(field.number).or_default();
+                if known.len() < MOST {
+                    known.insert(iid);
+                } else {
+                    found.capped = true;
+                }
+            }
+        }
+    }
+
+    /// Looks up what a field of an event refers to.
+    pub(super) fn references(&self, place: Place, field: &Field<'_>, found: &mut Found) {
+        event::references(field, &mut |table, iid| {
+            let known = self.interned.get(&table);
+            // Id 0 means that there is none.
+            if iid == 0 || known.is_some_and(|known| known.contains(&iid) || known.len() >= MOST) {
+                return;
+            }
+            found.at(Rule::InterningUndefined, place, || {
+                let what = match table {
+                    table::CATEGORIES => "category",
+                    table::NAMES => "event name",
+                    table::ANNOTATION_NAMES => "annotation name",
+                    table::SOURCE_LOCATIONS => "source location",
+                    _ => "annotation value",
+                };
+                format!("found interned {what} {iid}, expected its definition since the state was cleared")
+            });
+        });
+    }
+
+    /// Compares a snapshot with those before it.
+    pub(super) fn snapshot(
+        &mut self,
+        place: Place,
+        snapshot: &[u8],
+        builtin: &mut BTreeMap<u32, u64>,
+        found: &mut Found,
+    ) {
+        const CLOCKS: u32 = 1;
+        let mut now = BTreeMap::new();
+        for field in Fields::new(snapshot).map_while(Result::ok).filter(|field| field.number == CLOCKS) {
+            let (mut id, mut value) = (0, 0);
+            for field in Fields::new(field.bytes().unwrap_or_default()).map_while(Result::ok) {
+                match field.number {
+                    1 => id = field.varint().unwrap_or(0) as u32,
+                    2 => value = field.varint().unwrap_or(0),
+                    _ => {}
+                }
+            }
+            if now.len() < MOST {
+                now.insert(id, value);
+            }
+        }
+        for (&id, &value) in &now {
+            let before = match &self.snapshot {
+                Some(snapshot) if id >= 64 => snapshot.get(&id).copied(),
+                _ if id >= 64 => None,
+                _ => builtin.insert(id, value),
+            };
+            if let Some(before) = before.filter(|before| *before > value) {
+                found.at(Rule::SnapshotRegress, place, || {
+                    format!("found clock {id} at {value} in a snapshot, expected at least {before} as in the one before")
+                });
+            }
+        }
+        if let Some(before) = &self.snapshot
+            && !before.keys().eq(now.keys())
+        {
+            found.at(Rule::SnapshotClocks, place, || {
+                let list = |clocks: &BTreeMap<u32, u64>| {
+                    clocks.keys().map(u32::to_string).collect::<Vec<_>>().join(", ")
+                };
+                format!(
+                    "found clocks {} in a snapshot, expected {} as in the one before",
+                    list(&now),
+                    list(before)
+                )
+            });
+        }
+        self.snapshot = Some(now);
+    }
+
+    /// Reads a packet's clock state and time.
+    pub(super) fn time(&mut self, place: Place, packet: &Packet<'_>, found: &mut Found) {
+        let time = self.clocks.apply(packet);
+        let Some(raw) = packet.timestamp else { return };
+        let clock = packet.timestamp_clock_id.unwrap_or_else(|| self.clocks.default_clock());
+        if clock >= 64 && !self.clocks.declares(clock) {
+            if packet.track_event.is_some() {
+                found.at(Rule::ClockUndeclared, place, || {
+                    format!("found a timestamp on clock {clock}, expected a snapshot that declares it before")
+                });
+            }
+            return;
+        }
+        let Some(time) = time.filter(|time| i64::try_from(*time).is_ok()) else {
+            return found.at(Rule::TimeRange, place, || {
+                format!("found timestamp {raw} on clock {clock}, expected a time of 0 to 2^63 - 1 ns")
+            });
+        };
+        if packet.track_event.is_none() {
+            return;
+        }
+        if let Some(last) = self.last_ns.filter(|last| *last > time && packet.timestamp_clock_id.is_none()) {
+            found.at(Rule::TimeFalls, place, || {
+                format!("found an event at {time} ns on the sequence's default clock, after one at {last} ns")
+            });
+        }
+        self.last_ns = Some(time);
+    }
+}
