@@ -165,12 +165,17 @@ fn structure_keeps_a_nested_wrapper_from_the_engine_that_would_abort() {
 fn import_notices_what_the_importer_only_counts() {
     let fixture = Fixture::good(30);
     fixture.edit_trace(|packets| {
-        // A flow that ends and never began.
-        let flagged = packets.iter_mut().rfind(|packet| packet.has(11)).unwrap();
-        flagged.edit(11, |event| event.0.push((48, wire::Value::Fixed64(999_999u64.to_le_bytes()))));
+        // A counter's value on a track that is none: the importer drops it.
+        let mut stray = packets.iter().rfind(|packet| packet.has(11)).unwrap().clone();
+        stray.set(8, 0);
+        stray.edit(11, |event| {
+            event.set(9, 4);
+            event.0.push((30, wire::Value::Uint(5)));
+        });
+        packets.push(stray);
     });
     let message = only(&report(&fixture), "import", 1);
-    assert!(message.contains("found flow_end_without_start = 1 (info), expected 0"), "{message}");
+    assert!(message.contains("found track_event_tokenizer_errors = 1 (info), expected 0"), "{message}");
 }
 
 #[test]
