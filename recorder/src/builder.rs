@@ -14,14 +14,14 @@ use clockweave_model::{
 
 use crate::bucket::OpenBucket;
 use crate::concurrent::{self, ConcurrentRecorder, RING_RECORD_BYTES, RingOptions};
-use crate::directory::{self, MANIFEST_FILE, TRACE_FILE, text_log_name};
+use crate::directory::{self, MANIFEST_FILE, TRACE_FILE, segment_name, text_log_name};
 use crate::error::RecordError;
 use crate::ledger::Ledger;
 use crate::lossy::LossyRecorder;
 use crate::pftrace::{
-    ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Compression, Framing, FullSink,
-    METADATA_PER_NAME, Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink, TrackPlan,
-    View, Wrapper, kind_names,
+    ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Cadence, Compression, Framing,
+    FullSink, METADATA_PER_NAME, Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink,
+    TrackPlan, View, Wrapper, kind_names,
 };
 use crate::producer::Producer;
 use crate::roster::{Declarations, Roster, StreamId};
@@ -53,6 +53,7 @@ pub struct RecorderBuilder {
     args: ArgsEncoding,
     view: View,
     checkpoint_interval: Option<u64>,
+    rotate_events: Option<u64>,
     flush_interval: Option<Duration>,
     open_records: Option<usize>,
     metadata_bytes: usize,
@@ -80,6 +81,7 @@ impl RecorderBuilder {
             args: ArgsEncoding::default(),
             view: View::default(),
             checkpoint_interval: None,
+            rotate_events: None,
             flush_interval: Some(Duration::from_secs(1)),
             open_records: None,
             metadata_bytes: 4 * 1024 * 1024,
@@ -142,6 +144,13 @@ impl RecorderBuilder {
     /// 65,536, or 64 per unit if that is more.
     pub fn checkpoint_interval(&mut self, events: Option<u64>) -> &mut Self {
         self.checkpoint_interval = events;
+        self
+    }
+
+    /// Events per file of the Perfetto trace, which then is `timeline-00000.pftrace`, …: each opens
+    /// by itself. `None`, the default, writes a single file.
+    pub fn rotate_events(&mut self, events: Option<u64>) -> &mut Self {
+        self.rotate_events = events;
         self
     }
 
@@ -354,7 +363,7 @@ impl RecorderBuilder {
     /// Prepares the directory and opens the outputs.
     fn open(self, ring_capacity: u64) -> Result<Session, RecordError> {
         let opened = Instant::now();
-        let interval = self.interval()?;
+        let cadence = self.cadence()?;
         let wrapper = if self.perfetto { Wrapper::new(self.compression)? } else { None };
         if !check_printable(&self.run_id, 128) {
             return Err(RecordError::bad_name("run id", &self.run_id));
@@ -386,7 +395,8 @@ impl RecorderBuilder {
         let compressed = wrapper.is_some();
         let mut setup = WriterSetup::new(&self.dir, wrapper, opened);
         setup.flush_every(self.flush_interval);
-        let trace_file = if self.perfetto { Some(setup.create(TRACE_FILE)?) } else { None };
+        let trace_name = self.rotate_events.map_or_else(|| TRACE_FILE.to_owned(), |_| segment_name(0));
+        let trace_file = if self.perfetto { Some(setup.create(&trace_name)?) } else { None };
         let mut logs = Vec::new();
         if self.text {
             for domain in &roster.domains {
@@ -403,7 +413,7 @@ impl RecorderBuilder {
         let writer = setup.start()?;
         let text = text.map(|outlet| TextSink::new(outlet, &logs, &self.run_id, &roster, &self.kinds));
         let framing = trace
-            .map(|(outlet, file)| Framing::new(outlet, file, compressed, description.preamble(), interval));
+            .map(|(outlet, file)| Framing::new(outlet, file, compressed, description.preamble(), cadence));
         let outputs = match (framing, self.args) {
             (None, _) => Outputs::without_trace(text),
             (Some(framing), args) if full => {
@@ -419,7 +429,15 @@ impl RecorderBuilder {
             }
         };
         let ledger = Ledger::new(&roster, &self.kinds);
-        Ok(Session::new(self.dir, roster, self.kinds, ledger, outputs, writer, manifest_bytes))
+        Ok(Session::new(
+            self.dir,
+            roster,
+            self.kinds,
+            ledger,
+            outputs,
+            writer,
+            (manifest_bytes, self.rotate_events.is_some()),
+        ))
     }
 
     fn open_budget(&self) -> Result<usize, RecordError> {
@@ -435,18 +453,22 @@ impl RecorderBuilder {
         Ok(records)
     }
 
-    /// Events between checkpoints.
-    fn interval(&self) -> Result<u64, RecordError> {
+    /// Events between checkpoints, and per file.
+    fn cadence(&self) -> Result<Cadence, RecordError> {
         let most = CHECKPOINT_EVENTS.max(CHECKPOINT_EVENTS_PER_UNIT * self.declared.unit_count() as u64);
-        match self.checkpoint_interval {
-            None => Ok(most),
-            Some(0) => Err(RecordError::BadOption {
-                option: "checkpoint_interval",
-                found: 0,
-                expected: "a number of events above 0",
-            }),
-            Some(events) => Ok(events.min(most)),
+        let given =
+            [("checkpoint_interval", self.checkpoint_interval), ("rotate_events", self.rotate_events)];
+        for (option, value) in given {
+            if value == Some(0) {
+                return Err(RecordError::BadOption {
+                    option,
+                    found: 0,
+                    expected: "a number of events above 0",
+                });
+            }
         }
+        let checkpoint = self.checkpoint_interval.map_or(most, |events| events.min(most));
+        Ok(Cadence { checkpoint, segment: self.rotate_events })
     }
 }
 

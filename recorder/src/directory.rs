@@ -21,6 +21,11 @@ pub fn text_log_name(domain: &str) -> String {
     format!("text-domain-{domain}.log")
 }
 
+/// Name of segment `number` of a trace that is cut into several files.
+pub fn segment_name(number: u64) -> String {
+    format!("timeline-{number:05}.pftrace")
+}
+
 /// Whether `name` is one that a run directory's files have.
 pub fn is_run_file(name: &str) -> bool {
     let rotated = |name: &str| {

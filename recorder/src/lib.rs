@@ -66,14 +66,14 @@ use std::path::Path;
 
 pub use builder::RecorderBuilder;
 pub use concurrent::ConcurrentRecorder;
-pub use directory::{MANIFEST_FILE, STATS_FILE, TRACE_FILE, is_run_file, text_log_name};
+pub use directory::{MANIFEST_FILE, STATS_FILE, TRACE_FILE, is_run_file, segment_name, text_log_name};
 pub use error::RecordError;
 pub use lossy::LossyRecorder;
 pub use pftrace::{ArgsEncoding, Compression, UnknownCompression, View};
 pub use producer::Producer;
 pub use roster::StreamId;
 pub use serial::SerialRecorder;
-pub use stats::{EventTotals, ExactSeconds, RunTotals, Stats, StatsExtension, StreamStats};
+pub use stats::{EventTotals, ExactSeconds, RunTotals, SegmentStats, Stats, StatsExtension, StreamStats};
 
 /// Where recording begins.
 pub struct Recorder;

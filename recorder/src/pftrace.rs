@@ -27,7 +27,7 @@ pub(crate) use checkpoint::{Preamble, RunFacts};
 pub(crate) use compression::Wrapper;
 pub(crate) use deflate::Hint;
 pub(crate) use event::{Annotations, Arguments, DebugFields};
-pub(crate) use framing::{BLOCK_BYTES as TRACE_BLOCK_BYTES, Framing};
+pub(crate) use framing::{BLOCK_BYTES as TRACE_BLOCK_BYTES, Cadence, Framing};
 pub(crate) use full::FullSink;
 pub(crate) use interning::kind_names;
 pub(crate) use sink::TraceSink;

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use clockweave_model::{KindTable, Phase};
 
 use crate::bucket::OpenBucket;
-use crate::directory::{self, STATS_FILE};
+use crate::directory::{self, STATS_FILE, TRACE_FILE, segment_name};
 use crate::error::RecordError;
 use crate::frontier::Waits;
 use crate::ledger::Ledger;
 use crate::pftrace::{Annotations, DebugFields, FullSink, TraceSink};
 use crate::roster::Roster;
-use crate::sink::Sink;
+use crate::sink::{SegmentTotals, Sink};
 use crate::stats::{
-    EventTotals, ExactSeconds, RunTotals, Stats, StatsExtension, StreamStats, peak_rss_bytes,
+    EventTotals, ExactSeconds, RunTotals, SegmentStats, Stats, StatsExtension, StreamStats, peak_rss_bytes,
 };
 use crate::text::TextSink;
 use crate::writer::{Outlet, Writer, Written};
@@ -88,10 +88,6 @@ impl Outputs {
             Some(text) => Self::FullAndText((trace, text)),
         }
     }
-
-    fn has_trace(&self) -> bool {
-        !matches!(self, Self::Counts(()) | Self::Text(_))
-    }
 }
 
 /// What a run with rings adds to the statistics; a serial one has none of it.
@@ -123,6 +119,8 @@ pub(crate) struct Session {
     running: Option<Running>,
     failure: Option<RecordError>,
     manifest_bytes: u64,
+    /// Whether the trace is in several files.
+    rotated: bool,
     pub(crate) ingress: Ingress,
     closed: Option<Result<Stats, RecordError>>,
 }
@@ -134,7 +132,7 @@ struct Figures {
     staging_bytes: u64,
     stalls: u64,
     stall_ns: u64,
-    segments: u64,
+    segments: Vec<SegmentTotals>,
 }
 
 impl Session {
@@ -145,10 +143,11 @@ impl Session {
         ledger: Ledger,
         outputs: Outputs,
         writer: Writer,
-        manifest_bytes: u64,
+        (manifest_bytes, rotated): (u64, bool),
     ) -> Self {
         let running = Some(Running { outputs, writer });
         Self {
+            rotated,
             dir,
             roster,
             kinds,
@@ -264,10 +263,11 @@ impl Session {
         let Some(Running { mut outputs, writer }) = self.running.take() else {
             return Err(self.failure.clone().unwrap_or(RecordError::Closed));
         };
-        let mut figures = Figures { segments: outputs.has_trace().into(), ..Figures::default() };
+        let mut figures = Figures::default();
         with_sink!(&mut outputs, sink => {
             sink.finish();
             sink.outlets().for_each(|outlet| figures.add(outlet));
+            figures.segments = sink.segments().to_vec();
         });
         drop(outputs);
         let written = writer.join();
@@ -330,10 +330,25 @@ impl Session {
                 batches: totals.batches,
                 last_committed: totals.last_committed.as_ref().map(ExactSeconds::from),
                 refusals: totals.refusals,
-                segments: figures.segments,
+                segments: self.segments(figures),
                 peak_rss_bytes: peak_rss_bytes(),
             },
         }
+    }
+
+    /// The trace is the first file that was created.
+    fn segments(&self, figures: &Figures) -> Vec<SegmentStats> {
+        let written = &figures.written;
+        let sizes = written.ended.iter().chain(written.last.first());
+        let segments = (0..).zip(figures.segments.iter().zip(sizes));
+        segments
+            .map(|(number, (totals, bytes))| SegmentStats {
+                file: if self.rotated { segment_name(number) } else { TRACE_FILE.to_owned() },
+                events: totals.events,
+                dropped: totals.dropped,
+                bytes: *bytes,
+            })
+            .collect()
     }
 
     fn stream_stats(&self, unit: usize) -> StreamStats {

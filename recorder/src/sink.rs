@@ -29,6 +29,13 @@ pub(crate) struct Gap {
     pub(crate) phase: Phase,
 }
 
+/// What one file of a trace holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentTotals {
+    pub(crate) events: u64,
+    pub(crate) dropped: u64,
+}
+
 /// An output.
 pub(crate) trait Sink {
     /// Takes the next event of the total order; `ns` is the display nanosecond.
@@ -46,6 +53,11 @@ pub(crate) trait Sink {
 
     /// The ways to the writing thread.
     fn outlets(&self) -> impl Iterator<Item = &Outlet>;
+
+    /// The files of the trace, once it is finished; none where there is no trace.
+    fn segments(&self) -> &[SegmentTotals] {
+        &[]
+    }
 }
 
 /// No output: events are counted only.
@@ -84,6 +96,10 @@ impl<S: Sink> Sink for Box<S> {
     fn outlets(&self) -> impl Iterator<Item = &Outlet> {
         (**self).outlets()
     }
+
+    fn segments(&self) -> &[SegmentTotals] {
+        (**self).segments()
+    }
 }
 
 /// Both.
@@ -111,5 +127,10 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
 
     fn outlets(&self) -> impl Iterator<Item = &Outlet> {
         self.0.outlets().chain(self.1.outlets())
+    }
+
+    /// The trace comes first.
+    fn segments(&self) -> &[SegmentTotals] {
+        self.0.segments()
     }
 }

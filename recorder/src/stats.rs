@@ -49,6 +49,19 @@ pub struct StreamStats {
     pub kinds: BTreeMap<String, u64>,
 }
 
+/// One file of the trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SegmentStats {
+    /// Its name.
+    pub file: String,
+    /// Events in it.
+    pub events: u64,
+    /// Events lost within it.
+    pub dropped: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
 /// An exact time as a reduced ratio of seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExactSeconds {
@@ -84,8 +97,8 @@ pub struct StatsExtension {
     pub last_committed: Option<ExactSeconds>,
     /// Sends that were refused.
     pub refusals: u64,
-    /// Trace files.
-    pub segments: u64,
+    /// Trace files, in order.
+    pub segments: Vec<SegmentStats>,
     /// Largest resident size of the process; `None` where the system does not tell.
     pub peak_rss_bytes: Option<u64>,
 }

@@ -74,6 +74,11 @@ enum Job {
         block: Block,
         from: usize,
     },
+    /// Ends a file; what follows goes into a new one of this name.
+    Next {
+        file: FileId,
+        name: String,
+    },
     /// Answered when everything before was written.
     Flush(SyncSender<()>),
 }
@@ -108,9 +113,13 @@ impl Signals {
 }
 
 /// What the thread reports when it ends.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub(crate) bytes: u64,
+    /// Bytes of the files that were followed by others, in order.
+    pub(crate) ended: Vec<u64>,
+    /// Bytes of the last file of each id.
+    pub(crate) last: Vec<u64>,
     pub(crate) first_output_ns: u64,
 }
 
@@ -206,6 +215,7 @@ impl WriterSetup {
     pub(crate) fn start(self) -> Result<Writer, RecordError> {
         let Self { dir, files, wrapper, spares, sender, receiver, signals, opened, interval } = self;
         let mut backend = Backend {
+            dir: dir.clone(),
             files,
             wrapper,
             spares,
@@ -294,6 +304,13 @@ impl Outlet {
         }
     }
 
+    /// Ends a file and begins one named `name` in its place.
+    pub(crate) fn next_file(&mut self, file: FileId, name: String) {
+        if self.sender.send(Job::Next { file, name }).is_err() {
+            self.signals.keep(RecordError::WriterLost);
+        }
+    }
+
     /// Bytes of all blocks made.
     pub(crate) fn allocated(&self) -> usize {
         self.allocated
@@ -306,6 +323,7 @@ impl Outlet {
 }
 
 struct Backend {
+    dir: PathBuf,
     files: Vec<OutputFile>,
     wrapper: Option<Wrapper>,
     spares: Vec<Sender<Block>>,
@@ -338,6 +356,7 @@ impl Backend {
                     // A producer that stopped waiting needs no answer.
                     let _ = done.send(());
                 }
+                Job::Next { file, name } => self.next_file(file, &name),
                 Job::Write { file, form, block, from } => {
                     if self.signals.attention.load(Ordering::Relaxed) & FAILED == 0 {
                         self.write(file, form, &block);
@@ -347,7 +366,23 @@ impl Backend {
                 }
             }
         }
-        self.written.bytes = self.files.iter().map(|file| file.committed).sum();
+        self.written.last = self.files.iter().map(|file| file.committed).collect();
+        self.written.bytes = self.written.last.iter().chain(&self.written.ended).sum();
+    }
+
+    fn next_file(&mut self, file: FileId, name: &str) {
+        if self.signals.attention.load(Ordering::Relaxed) & FAILED != 0 {
+            return;
+        }
+        match directory::create(&self.dir, name) {
+            Ok((created, path)) => {
+                let target = &mut self.files[file.0];
+                self.written.ended.push(target.committed);
+                let file = target.file.is_some().then_some(created);
+                *target = OutputFile { path, file, committed: 0, tail: false };
+            }
+            Err(error) => self.signals.keep(error),
+        }
     }
 
     fn write(&mut self, file: FileId, form: Form, block: &Block) {

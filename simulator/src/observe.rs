@@ -26,6 +26,7 @@ pub struct RecordingOptions {
     args: ArgsEncoding,
     view: View,
     checkpoint_interval: Option<u64>,
+    rotate_events: Option<u64>,
     open_records: Option<usize>,
     /// Whether events may be lost, and the records per ring then.
     lossy: Option<Option<usize>>,
@@ -45,6 +46,7 @@ impl RecordingOptions {
             args: ArgsEncoding::default(),
             view: View::default(),
             checkpoint_interval: None,
+            rotate_events: None,
             open_records: None,
             lossy: None,
             force: false,
@@ -91,6 +93,13 @@ impl RecordingOptions {
     #[must_use]
     pub fn checkpoint_interval(mut self, events: u64) -> Self {
         self.checkpoint_interval = Some(events);
+        self
+    }
+
+    /// Cuts the trace into files of so many events.
+    #[must_use]
+    pub fn rotate_events(mut self, events: u64) -> Self {
+        self.rotate_events = Some(events);
         self
     }
 
@@ -208,6 +217,7 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
         .args(options.args)
         .view(options.view)
         .checkpoint_interval(options.checkpoint_interval)
+        .rotate_events(options.rotate_events)
         .force(options.force)
         .kinds(graph.kinds.clone());
     if let Some(records) = options.open_records {

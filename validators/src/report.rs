@@ -97,6 +97,26 @@ pub struct CheckReport {
     pub note: Option<String>,
 }
 
+impl CheckReport {
+    /// Adds the same check of another file of the trace.
+    pub(crate) fn merge(&mut self, other: Self, limit: usize) {
+        self.rows += other.rows;
+        self.found += other.found;
+        if other.status == Status::Failed {
+            self.status = Status::Failed;
+        }
+        self.findings.extend(other.findings);
+        self.findings.truncate(limit);
+        self.note = self.note.take().or(other.note);
+    }
+
+    /// States which file the findings are in.
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        self.findings.iter_mut().for_each(|finding| finding.file = Some(file.to_owned()));
+        self
+    }
+}
+
 /// The result of validating one trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {

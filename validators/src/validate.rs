@@ -82,27 +82,45 @@ impl ValidateError {
 pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<Report, ValidateError> {
     let started = Instant::now();
     let limit = options.max_findings;
-    let (subject, run, trace) = match target {
+    let (subject, run, traces) = match target {
         Target::Run(path) => {
             let run = RunDir::open(path)?;
-            let trace = run.trace();
-            (path, Some(run), trace)
+            let traces = run.traces()?.iter().map(|name| run.path.join(name)).collect();
+            (path, Some(run), traces)
         }
-        Target::Trace(path) => (path, None, path.clone()),
+        Target::Trace(path) => (path, None, vec![path.clone()]),
     };
-    let structure = scan(&trace, options.prefix, limit)?;
-    let mut checks = vec![structure.check.clone(), structure.lint.clone()];
-    let mut events = 0;
-    match import_trace(engine, &trace, &structure) {
-        Err(EngineError::Import { message }) => checks.push(refused(&message, limit)),
-        Err(error) => return Err(error.into()),
-        Ok(session) => {
-            let stats = run.as_ref().and_then(|run| run.stats.as_ref()).filter(|_| !options.prefix);
-            let declared_loss = stats.map_or(0, |stats| stats.dropped);
-            let content = Content::read(session, run.as_ref(), declared_loss, limit, &mut checks)?;
-            events = content.events.len() as u64;
-            content.check(run.as_ref(), options, &mut checks)?;
+    let mut checks: Vec<CheckReport> = Vec::new();
+    let mut union: Option<Content> = None;
+    let stats = run.as_ref().and_then(|run| run.stats.as_ref()).filter(|_| !options.prefix);
+    let mut whole = true;
+    for (at, trace) in traces.iter().enumerate() {
+        let declared_loss = match (&run, stats) {
+            (None, _) => Some(0),
+            (Some(_), None) => None,
+            (Some(_), Some(stats)) if traces.len() == 1 => Some(stats.dropped),
+            (Some(_), Some(stats)) => stats.segments.get(at).map(|segment| segment.dropped),
+        };
+        let (reports, content) = read_trace(engine, trace, run.as_ref(), declared_loss, options)?;
+        let name = trace.file_name().unwrap_or_default().to_string_lossy();
+        for report in reports {
+            let report = if traces.len() > 1 { report.in_file(&name) } else { report };
+            match checks.iter_mut().find(|known| known.name == report.name) {
+                Some(known) => known.merge(report, limit),
+                None => checks.push(report),
+            }
         }
+        whole &= content.is_some();
+        match (&mut union, content) {
+            (Some(union), Some(content)) => union.append(content),
+            (union, content) => *union = union.take().or(content),
+        }
+    }
+    // Where a file was refused, nothing can be said of the whole.
+    let union = union.filter(|_| whole);
+    let events = union.as_ref().map_or(0, |union| union.events.len() as u64);
+    if let Some(union) = union {
+        union.check(run.as_ref(), options, &mut checks)?;
     }
     Ok(Report {
         subject: subject.display().to_string(),
@@ -112,6 +130,30 @@ pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<R
         elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         checks,
     })
+}
+
+/// Looks at the bytes of one file of the trace and imports it; there is no content where the importer refuses it.
+fn read_trace(
+    engine: &Engine,
+    trace: &Path,
+    run: Option<&RunDir>,
+    declared_loss: Option<u64>,
+    options: &Options,
+) -> Result<(Vec<CheckReport>, Option<Content>), ValidateError> {
+    let limit = options.max_findings;
+    let structure = scan(trace, options.prefix, limit)?;
+    let mut checks = vec![structure.check.clone(), structure.lint.clone()];
+    match import_trace(engine, trace, &structure) {
+        Err(EngineError::Import { message }) => {
+            checks.push(refused(&message, limit));
+            Ok((checks, None))
+        }
+        Err(error) => Err(error.into()),
+        Ok(session) => {
+            let content = Content::read(session, run, declared_loss, limit, &mut checks)?;
+            Ok((checks, Some(content)))
+        }
+    }
 }
 
 fn open(trace: &Path) -> Result<File, InputError> {
@@ -159,13 +201,16 @@ struct Content {
     counts: conservation::EngineCounts,
     track_names: std::collections::BTreeMap<u32, String>,
     edges: Vec<flows::Edge>,
+    /// Slice rows at which files begin, and the events of each.
+    starts: Vec<u32>,
+    events_of_files: Vec<u64>,
 }
 
 impl Content {
     fn read(
         mut session: Session,
         run: Option<&RunDir>,
-        declared_loss: u64,
+        declared_loss: Option<u64>,
         limit: usize,
         checks: &mut Vec<CheckReport>,
     ) -> Result<Self, EngineError> {
@@ -176,7 +221,27 @@ impl Content {
         let (events, arguments) = Imported::read(&mut session, run.map(|run| &run.manifest), limit)?;
         checks.push(arguments);
         let edges = flows::imported_edges(&mut session)?;
-        Ok(Self { events, counts, track_names, edges })
+        let (starts, events_of_files) = (vec![0], vec![events.len() as u64]);
+        Ok(Self { events, counts, track_names, edges, starts, events_of_files })
+    }
+
+    /// Adds the next file of the trace: its rows are counted on from those before.
+    fn append(&mut self, next: Self) {
+        let ends = self.edges.iter().flat_map(|(from, to)| [*from, *to]);
+        let last = self.events.slice.iter().copied().chain(ends).max();
+        let slices = last.map_or(0, |last| last.saturating_add(1));
+        let tracks = self.track_names.keys().next_back().map_or(0, |last| last.saturating_add(1));
+        self.starts.push(slices);
+        self.events_of_files.extend(next.events_of_files);
+        self.events.append(next.events, slices, tracks);
+        for (name, (count, lasting)) in next.counts {
+            let counts = self.counts.entry(name).or_default();
+            *counts = (counts.0 + count, counts.1 + lasting);
+        }
+        let names = next.track_names.into_iter();
+        self.track_names.extend(names.map(|(track, name)| (track.saturating_add(tracks), name)));
+        let edges = next.edges.iter();
+        self.edges.extend(edges.map(|(from, to)| (from.saturating_add(slices), to.saturating_add(slices))));
     }
 
     fn check(
@@ -193,7 +258,7 @@ impl Content {
             (Some(_), Some(stats)) => conservation::Totals::Of(stats),
             (Some(_), None) => conservation::Totals::Missing,
         };
-        checks.push(conservation::check(&self.events, &self.counts, totals, limit));
+        checks.push(conservation::check(&self.events, (&self.counts, &self.events_of_files), totals, limit));
         checks.extend(identity::check(&self.events, run, options.prefix, limit)?);
         let Some(run) = run else {
             for (name, unit) in [("tracks", "events"), ("time", "events"), ("flows", "edges")] {
@@ -206,7 +271,14 @@ impl Content {
         checks.push(tracks::check(&self.events, manifest, &self.track_names, limit));
         checks.push(time::check(&self.events, manifest, &times, limit));
         let declared = stats.and_then(|stats| stats.flow_edges);
-        checks.push(flows::check(&self.events, manifest, &times, &self.edges, declared, limit));
+        checks.push(flows::check(
+            &self.events,
+            manifest,
+            &times,
+            (&self.edges, &self.starts),
+            declared,
+            limit,
+        ));
         Ok(())
     }
 }

@@ -105,6 +105,11 @@ impl Preamble {
         self.tracks.last().expect("one was added")
     }
 
+    /// Makes the next state packet the first of a file.
+    pub(crate) fn restart(&mut self) {
+        self.state.first_packet_on_sequence = Some(true);
+    }
+
     /// The state packet at `ns`; it clears what the reader knew and declares clocks and names. It
     /// carries no event, because one in a packet with a snapshot would be dropped.
     pub(crate) fn state(&mut self, ns: u64) -> Vec<u8> {
@@ -149,14 +154,15 @@ pub(crate) fn counter_track(
     }
 }
 
-/// A lane of transactions in the group of a FIFO. Viewers show lanes as one track, by their name.
+/// A lane of transactions in the group of a FIFO. Lanes have one name; importers that fold tracks by
+/// name are told not to, because lanes are given out here.
 pub(crate) fn lane_track(uuid: u64, group: u64) -> TrackDescriptor {
     TrackDescriptor {
         uuid: Some(uuid),
         name: Some("transactions".to_owned()),
         parent_uuid: Some(group),
         sibling_order_rank: Some(1),
-        sibling_merge_behavior: Some(SiblingMerge::ByTrackName.into()),
+        sibling_merge_behavior: Some(SiblingMerge::None.into()),
         ..TrackDescriptor::default()
     }
 }

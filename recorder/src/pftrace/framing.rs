@@ -6,14 +6,17 @@
 //! * A checkpoint comes before the event that is one too many, so none ends a file. It closes the
 //!   block; marker, descriptor and tracks follow outside any compressed packet.
 //!
+//! * A segment ends at a checkpoint, and the next one opens as any file does.
+//!
 //! What an event looks like is not known here.
 
 use crate::cursor::ROOM;
+use crate::directory::segment_name;
 use crate::pftrace::checkpoint::{gap_packet, loss_packet};
 use crate::pftrace::deflate::{Hint, SLACK};
 use crate::pftrace::schema::TrackDescriptor;
 use crate::pftrace::{BLOCK_LIMIT, Preamble};
-use crate::sink::Gap;
+use crate::sink::{Gap, SegmentTotals};
 use crate::writer::{Block, FileId, Form, Outlet};
 
 /// Bytes of a block's buffer.
@@ -91,16 +94,32 @@ impl Blocks {
     }
 }
 
-/// A trace file in the making.
+/// How often something happens, in events.
+#[derive(Clone, Copy)]
+pub(crate) struct Cadence {
+    /// Events per checkpoint.
+    pub(crate) checkpoint: u64,
+    /// Events per file; `None` for a single one.
+    pub(crate) segment: Option<u64>,
+}
+
+/// A trace in the making.
 pub(crate) struct Framing {
     blocks: Blocks,
     last_ns: i64,
-    /// Events per checkpoint, and until the next.
-    interval: u64,
+    /// Events and gaps until the next checkpoint.
     remaining: u64,
+    cadence: Cadence,
+    /// Events and gaps until the segment ends, behind the next checkpoint.
+    segment_left: u64,
     preamble: Preamble,
+    /// Events and gaps of this segment up to the next checkpoint.
+    planned: u64,
+    gaps: u64,
     /// Events that were dropped.
     lost: u64,
+    /// The segments that have ended.
+    ended: Vec<SegmentTotals>,
 }
 
 impl Framing {
@@ -109,17 +128,43 @@ impl Framing {
         mut outlet: Outlet,
         file: FileId,
         compressed: bool,
-        mut preamble: Preamble,
-        interval: u64,
+        preamble: Preamble,
+        cadence: Cadence,
     ) -> Self {
         let form = if compressed { Form::Wrapped } else { Form::Plain };
         let open = outlet.block();
-        let mut blocks = Blocks { outlet, file, form, open };
-        blocks.outside(&preamble.extension);
-        preamble.tracks.iter().for_each(|packet| blocks.append(packet));
-        blocks.append(&preamble.state(0));
-        preamble.explanations.iter().for_each(|packet| blocks.append(packet));
-        Self { blocks, last_ns: 0, interval, remaining: interval, preamble, lost: 0 }
+        let blocks = Blocks { outlet, file, form, open };
+        let mut framing = Self {
+            blocks,
+            last_ns: 0,
+            remaining: 0,
+            cadence,
+            segment_left: 0,
+            preamble,
+            planned: 0,
+            gaps: 0,
+            lost: 0,
+            ended: Vec::new(),
+        };
+        framing.open_file();
+        framing
+    }
+
+    fn open_file(&mut self) {
+        (self.planned, self.gaps, self.lost) = (0, 0, 0);
+        self.segment_left = self.cadence.segment.unwrap_or(u64::MAX);
+        self.plan();
+        self.blocks.outside(&self.preamble.extension);
+        self.preamble.tracks.iter().for_each(|packet| self.blocks.append(packet));
+        self.blocks.append(&self.preamble.state(self.last_ns.unsigned_abs()));
+        self.preamble.explanations.iter().for_each(|packet| self.blocks.append(packet));
+    }
+
+    /// Decides when the next checkpoint is due.
+    fn plan(&mut self) {
+        self.remaining = self.cadence.checkpoint.min(self.segment_left);
+        self.segment_left -= self.remaining;
+        self.planned += self.remaining;
     }
 
     /// Makes room for one more event at `ns`; gives the time since the last one.
@@ -136,10 +181,37 @@ impl Framing {
 
     #[cold]
     fn checkpoint(&mut self) {
-        self.remaining = self.interval;
+        if self.ends_segment() {
+            return self.rotate();
+        }
+        self.plan();
         let Preamble { marker, extension, tracks, .. } = &self.preamble;
         self.blocks.outside(std::iter::once(marker).chain(extension).chain(tracks));
         self.blocks.append(&self.preamble.state(self.last_ns.unsigned_abs()));
+    }
+
+    /// Whether one more event needs another file.
+    #[inline]
+    pub(crate) fn ends_segment(&self) -> bool {
+        self.remaining == 0 && self.segment_left == 0
+    }
+
+    /// Ends the file and opens the next one.
+    pub(crate) fn rotate(&mut self) {
+        self.end_file();
+        let name = segment_name(self.ended.len() as u64);
+        self.blocks.outlet.next_file(self.blocks.file, name);
+        self.preamble.restart();
+        self.open_file();
+    }
+
+    fn end_file(&mut self) {
+        if self.lost > 0 {
+            self.blocks.append(&loss_packet(self.lost));
+        }
+        self.blocks.send();
+        let events = self.planned - self.remaining - self.gaps;
+        self.ended.push(SegmentTotals { events, dropped: self.lost });
     }
 
     /// Where the next packet may be written; [`Framing::take`] then takes it.
@@ -177,6 +249,7 @@ impl Framing {
     pub(crate) fn gap(&mut self, ns: i64, track: u64, gap: &Gap) {
         let delta = self.step(ns);
         self.lost += gap.count;
+        self.gaps += 1;
         self.blocks.append(&gap_packet(delta, track, gap));
     }
 
@@ -185,10 +258,12 @@ impl Framing {
     }
 
     pub(crate) fn finish(&mut self) {
-        if self.lost > 0 {
-            self.blocks.append(&loss_packet(self.lost));
-        }
-        self.blocks.send();
+        self.end_file();
+    }
+
+    /// What the files hold, once the trace is finished.
+    pub(crate) fn segments(&self) -> &[SegmentTotals] {
+        &self.ended
     }
 
     pub(crate) fn outlet(&self) -> &Outlet {

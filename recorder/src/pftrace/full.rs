@@ -22,7 +22,7 @@ use crate::pftrace::schema::EventType;
 use crate::pftrace::tracks::{TrackPlan, Uuids};
 use crate::pftrace::{ArgsEncoding, checkpoint};
 use crate::roster::Roster;
-use crate::sink::{Event, Gap, Sink};
+use crate::sink::{Event, Gap, SegmentTotals, Sink};
 use crate::writer::Outlet;
 
 /// Spans of one unit shown within each other; importers do not take more.
@@ -370,7 +370,44 @@ impl FullSink {
         }
     }
 
-    /// Ends every slice that is open; gives whether there was one.
+    /// Before an event: closes the instant that is over, and the file that is full.
+    fn go_to(&mut self, ns: i64, unit: usize, cycle: u64) {
+        if self.instants.enter(ns, self.units[unit].domain, cycle) {
+            self.close_instant();
+        }
+        if self.framing.ends_segment() {
+            self.close_instant();
+            self.close_slices();
+            self.framing.rotate();
+            self.restate();
+        }
+    }
+
+    /// Begins in a new file what was under way in the one before, and states every counter.
+    fn restate(&mut self) {
+        for at in 0..self.fifos.len() {
+            for number in 0..self.fifos[at].under_way.len() {
+                let (transaction, lane) = self.fifos[at].under_way[number];
+                let (track, id) = (self.fifos[at].lanes[lane].track, self.fifos[at].entry.id);
+                self.write_transaction(track, id, transaction);
+            }
+        }
+        for unit in 0..self.activities.len() {
+            for number in 0..self.activities[unit].open.len() {
+                let activity = &self.activities[unit];
+                let (track, kind) = (activity.track, activity.open[number]);
+                self.write_span(track, kind);
+            }
+        }
+        let occupancies = self.fifos.iter().map(|fifo| (fifo.occupancy_track, fifo.occupancy));
+        let counters = self.activities.iter().flat_map(|activity| activity.counters.values());
+        let samples: Vec<(u64, u64)> = occupancies.chain(counters.map(|c| (c.track, c.value))).collect();
+        for (track, value) in samples {
+            self.write_sample(track, value);
+        }
+    }
+
+    /// Ends every slice that is open.
     fn close_slices(&mut self) {
         for at in 0..self.fifos.len() {
             for number in 0..self.fifos[at].under_way.len() {
@@ -402,17 +439,13 @@ impl Fifo {
 
 impl Sink for FullSink {
     fn event(&mut self, ns: i64, event: &Event<'_>) {
-        if self.instants.enter(ns, self.units[event.unit].domain, event.record.cycle) {
-            self.close_instant();
-        }
+        self.go_to(ns, event.unit, event.record.cycle);
         self.write_event(ns, event);
         self.derive(event);
     }
 
     fn gap(&mut self, ns: i64, gap: &Gap) {
-        if self.instants.enter(ns, self.units[gap.unit].domain, gap.cycle) {
-            self.close_instant();
-        }
+        self.go_to(ns, gap.unit, gap.cycle);
         self.framing.gap(ns, self.units[gap.unit].track, gap);
     }
 
@@ -432,5 +465,9 @@ impl Sink for FullSink {
 
     fn outlets(&self) -> impl Iterator<Item = &Outlet> {
         std::iter::once(self.framing.outlet())
+    }
+
+    fn segments(&self) -> &[SegmentTotals] {
+        self.framing.segments()
     }
 }

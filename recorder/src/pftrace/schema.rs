@@ -174,7 +174,6 @@ pub(crate) enum ChildOrdering {
 #[repr(i32)]
 pub(crate) enum SiblingMerge {
     Unspecified = 0,
-    ByTrackName = 1,
     None = 2,
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use crate::pftrace::deflate::{self, Hint};
 use crate::pftrace::event::{self, Arguments, KindTemplate, UnitTemplate};
 use crate::pftrace::framing::Framing;
-use crate::sink::{Event, Gap, Sink};
+use crate::sink::{Event, Gap, SegmentTotals, Sink};
 use crate::writer::Outlet;
 
 /// Writes the trace.
@@ -67,5 +67,9 @@ impl<A: Arguments> Sink for TraceSink<A> {
 
     fn outlets(&self) -> impl Iterator<Item = &Outlet> {
         std::iter::once(self.framing.outlet())
+    }
+
+    fn segments(&self) -> &[SegmentTotals] {
+        self.framing.segments()
     }
 }

@@ -5,17 +5,19 @@ use std::fs;
 use std::path::Path;
 
 use clockweave_model::{ClockDomain, FifoEntry, KindId, KindShape, KindTable, Phase, Seconds};
-use clockweave_recorder::{ArgsEncoding, Compression, Recorder, RunTotals, TRACE_FILE, View, text_log_name};
-use clockweave_validators::Options;
+use clockweave_recorder::{
+    ArgsEncoding, Compression, Recorder, RunTotals, TRACE_FILE, View, segment_name, text_log_name,
+};
+use clockweave_validators::{Options, Target, validate};
 
-use crate::{assert_valid, rows};
+use crate::{assert_valid, engine, rows};
 
 /// 1 GHz into 1.5 GHz, phases 0: every third read edge is a write edge too.
 const FIFOS: [(u32, &str); 2] = [(3, "east"), (8, "west")];
 const DEPTH: usize = 4;
 
 /// Two FIFOs from `producer` to `consumer`; the producer also has a counter and nested spans.
-fn record(dir: &Path, compression: Compression, args: ArgsEncoding, instants: usize) {
+fn record(dir: &Path, compression: Compression, args: ArgsEncoding, instants: usize, rotate: Option<u64>) {
     let domain = |id: u32, name: &str, frequency: &str| {
         ClockDomain::new(id, name, frequency.parse().unwrap(), Seconds::ZERO).unwrap()
     };
@@ -26,6 +28,7 @@ fn record(dir: &Path, compression: Compression, args: ArgsEncoding, instants: us
     kinds.set_shape(outer, KindShape::Span);
     kinds.set_shape(inner, KindShape::Span);
     let mut builder = Recorder::builder(dir);
+    builder.rotate_events(rotate);
     builder.view(View::Full).compression(compression).args(args).checkpoint_interval(Some(500)).kinds(kinds);
     for domain in &domains {
         builder.domain(domain).unwrap();
@@ -208,7 +211,7 @@ fn what_is_derived_equals_the_logs() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("run");
         // Ends while transactions and both spans are under way.
-        record(&dir, compression, args, 1303);
+        record(&dir, compression, args, 1303, None);
         assert_valid(&dir, &Options::default());
         let lines = lines(&dir);
         let end = lines.iter().map(|line| line.thirds / 3).max().unwrap();
@@ -246,4 +249,63 @@ fn what_is_derived_equals_the_logs() {
         assert_eq!(found[7], [format!("{end} meta run")]);
         assert!(lines.iter().any(|line| line.unit == 2));
     }
+}
+
+const OPEN: &str =
+    "SELECT slice.dur || ' ' || slice.name FROM slice WHERE category IN ('fifo', 'unit') AND dur < 0";
+
+/// Cut in files, every piece of a transaction is closed in its file and goes on in the next.
+#[test]
+fn files_of_a_cut_trace_go_on_where_the_one_before_ended() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    record(&dir, Compression::default(), ArgsEncoding::Debug, 1303, Some(1700));
+    assert_valid(&dir, &Options::default());
+    let lines = lines(&dir);
+    let end = lines.iter().map(|line| line.thirds / 3).max().unwrap();
+    let files = (0..).map(|n| dir.join(segment_name(n))).take_while(|path| path.exists());
+    let files: Vec<_> = files.collect();
+    assert_eq!(files.len(), lines.len().div_ceil(1700));
+    let mut queries: Vec<String> = vec![OPEN.to_owned()];
+    for (_, name) in FIFOS {
+        queries.push(SAMPLES.replace("$PARENT", name).replace("$NAME", "occupancy"));
+        queries.push(SLICES.replace("$PARENT", name));
+    }
+    queries.push(SAMPLES.replace("$PARENT", "producer").replace("$NAME", "load"));
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let found: Vec<Vec<Vec<String>>> = files.iter().map(|file| rows(file, &queries)).collect();
+    assert!(found.iter().all(|file| file[0].is_empty()), "no slice stays open");
+    let numbers = |row: &String| row.split(' ').map(|n| n.parse::<u64>().unwrap()).collect::<Vec<u64>>();
+    for (at, (fifo, name)) in FIFOS.into_iter().enumerate() {
+        let mut samples: Vec<String> = Vec::new();
+        let mut durations: BTreeMap<u64, u64> = BTreeMap::new();
+        for (number, file) in found.iter().enumerate() {
+            let mut own = file[1 + 2 * at].as_slice();
+            if number > 0 {
+                let (before, restated) = (numbers(samples.last().unwrap()), numbers(&own[0]));
+                assert_eq!(before[1], restated[1], "{name} is restated in file {number}");
+                own = &own[1..];
+            }
+            samples.extend_from_slice(own);
+            for row in file[2 + 2 * at].iter().map(numbers) {
+                *durations.entry(row[2]).or_default() += row[1];
+            }
+        }
+        assert_same(&samples, &occupancy(&lines, fifo), name);
+        let whole = transactions(&lines, fifo, end);
+        let whole: BTreeMap<u64, u64> = whole.iter().map(numbers).map(|row| (row[2], row[1])).collect();
+        assert_eq!(durations, whole, "pieces of {name}");
+    }
+    let loads: usize = found.iter().map(|file| file[5].len()).sum();
+    let recorded = lines.iter().filter(|line| line.kind == "load").count();
+    assert_eq!(loads, recorded + files.len() - 1, "restated once per later file");
+
+    // A run that lacks its last file is not the run of its statistics; one that lacks another is none.
+    fs::remove_file(files.last().unwrap()).unwrap();
+    let report = validate(&Target::of(&dir), &Options::default(), engine()).unwrap();
+    assert!(report.check("conservation").unwrap().found > 0);
+    assert!(report.check("identity").unwrap().found > 0);
+    fs::remove_file(&files[1]).unwrap();
+    let error = validate(&Target::of(&dir), &Options::default(), engine()).unwrap_err();
+    assert!(error.to_string().contains("timeline-00001.pftrace"), "{error}");
 }

@@ -4,6 +4,7 @@ mod checkpoints;
 mod determinism;
 mod failures;
 mod reading;
+mod rotation;
 mod run_directory;
 mod schemas;
 mod stored_sample;

@@ -47,6 +47,8 @@ pub struct RecordSettings {
     pub view: View,
     /// Events between two checkpoints of the trace.
     pub checkpoint_interval: Option<u64>,
+    /// Events per file of the trace.
+    pub rotate_events: Option<u64>,
     /// The most records of one nanosecond.
     pub open_records: Option<u64>,
     /// Whether to lose events rather than wait.
@@ -67,6 +69,9 @@ impl RecordSettings {
         if let Some(events) = self.checkpoint_interval {
             options = options.checkpoint_interval(events);
         }
+        if let Some(events) = self.rotate_events {
+            options = options.rotate_events(events);
+        }
         if let Some(records) = self.open_records {
             options = options.open_records(usize::try_from(records).unwrap_or(usize::MAX));
         }
@@ -78,13 +83,14 @@ impl RecordSettings {
 }
 
 pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located> {
-    const KEYS: [&str; 9] = [
+    const KEYS: [&str; 10] = [
         "text",
         "perfetto",
         "compress",
         "args",
         "view",
         "checkpoint_interval",
+        "rotate_events",
         "open_records",
         "lossy",
         "ring_capacity",
@@ -96,6 +102,7 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
         args: ArgsEncoding::default(),
         view: View::default(),
         checkpoint_interval: None,
+        rotate_events: None,
         open_records: None,
         lossy: false,
         ring_capacity: None,
@@ -114,6 +121,7 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
         settings.view = View::Full;
     }
     settings.checkpoint_interval = record.integer("checkpoint_interval", 1..=u64::MAX)?;
+    settings.rotate_events = record.integer("rotate_events", 1..=u64::MAX)?;
     settings.open_records = record.integer("open_records", 1..=u64::from(u32::MAX))?;
     settings.lossy = record.boolean("lossy")?.unwrap_or(false);
     settings.ring_capacity = record.integer("ring_capacity", 2..=1 << 20)?;

@@ -125,7 +125,7 @@ refusals! {
     connections_single: "[[connections]]" => "[connections]", "23:1: `connections` of the scenario is a table; expected a list, as in [[connections]]";
     connection_capacity: "to = \"mid.in\"" => "to = \"mid.in\"\ncapacity = 0", "26:12: `capacity` of connection 0 is 0; expected a whole number from 1 to 4294967296";
     connection_across: "domain = \"sm\"\n\n[units.mid]" => "domain = \"lts\"\n\n[units.mid]", "23:1: `producer.out` is in domain `lts` and `mid.in` in `sm`: an ordinary connection joins two units of one domain, also where the clocks are identical; crossing needs a FIFO";
-    record_key: "text = false" => "txt = false", "34:1: unknown key `txt` in `record`; did you mean `text`? expected one of `text`, `perfetto`, `compress`, `args`, `view`, `checkpoint_interval`, `open_records`, `lossy`, `ring_capacity`";
+    record_key: "text = false" => "txt = false", "34:1: unknown key `txt` in `record`; did you mean `text`? expected one of `text`, `perfetto`, `compress`, `args`, `view`, `checkpoint_interval`, `rotate_events`, `open_records`, `lossy`, `ring_capacity`";
     record_compression: "text = false" => "compress = \"deflate:13\"", "34:12: `compress` of `record` is \"deflate:13\"; expected `none`, `deflate` or `deflate:LEVEL` with a level from 1 (fast) to 12 (small), `zstd` or `zstd:LEVEL` with a level from 1 to 22";
     record_args: "text = false" => "args = \"annotation\"", "34:8: `args` of `record` is \"annotation\"; expected one of \"debug\", \"annotations\" (did you mean \"annotations\"?)";
     record_interval: "text = false" => "checkpoint_interval = 0", "34:23: `checkpoint_interval` of `record` is 0; expected a whole number from 1 on";

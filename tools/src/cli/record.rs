@@ -78,6 +78,9 @@ pub(crate) struct RecordArgs {
     /// bytes; `annotations` for readers of raw packets
     #[arg(long, value_name = "ENCODING")]
     args: Option<String>,
+    /// Cut the trace into files of so many events, timeline-00000.pftrace and on
+    #[arg(long, value_name = "N")]
+    rotate_events: Option<u64>,
     /// What the trace shows: `events`; `full` also exact times, FIFO occupancy,
     /// a slice per transaction, spans and counters of units
     #[arg(long, value_name = "VIEW")]
@@ -131,6 +134,9 @@ impl RecordArgs {
         }
         if let Some(encoding) = &self.args {
             set("record.args", quoted(encoding));
+        }
+        if let Some(events) = self.rotate_events {
+            set("record.rotate_events", events.to_string());
         }
         if let Some(view) = &self.view {
             set("record.view", quoted(view));

@@ -21,7 +21,7 @@ fn validate<A: AsRef<OsStr>>(args: &[&str], paths: impl IntoIterator<Item = A>) 
 fn what_was_recorded_holds() {
     let place = tempfile::tempdir().unwrap();
     let variants = [
-        ("fifo", ["--args", "debug"]),
+        ("fifo", ["--rotate-events", "3000"]),
         ("fifo-swapped", ["--compress", "zstd"]),
         ("three-clocks", ["--view", "full"]),
     ];

@@ -43,7 +43,7 @@ pub(crate) fn engine_counts(session: &mut Session) -> Result<EngineCounts, Engin
 
 pub(crate) fn check(
     events: &Imported,
-    counts: &EngineCounts,
+    (counts, files): (&EngineCounts, &[u64]),
     stats: Totals<'_>,
     limit: usize,
 ) -> CheckReport {
@@ -81,6 +81,12 @@ pub(crate) fn check(
         expect(stats.dropped, totals.dropped, &|| "dropped_events in the statistics, against dropped".into());
         let accounted = totals.retained.saturating_add(totals.dropped);
         expect(accounted, totals.produced, &|| "retained + dropped of the run, against produced".into());
+    }
+    if !stats.segments.is_empty() {
+        expect(files.len() as u64, stats.segments.len() as u64, &|| "files of the trace".into());
+    }
+    for (segment, events) in stats.segments.iter().zip(files) {
+        expect(*events, segment.events, &|| format!("events of {}, against its totals", segment.file));
     }
     for stream in &stats.streams {
         check_stream(events, &rows, stream, &mut expect);

@@ -62,6 +62,37 @@ impl Imported {
         Ok((events, check))
     }
 
+    /// Adds the events of the next file of the trace, whose rows are counted on from `slices` and `tracks`.
+    pub(crate) fn append(&mut self, next: Self, slices: u32, tracks: u32) {
+        let place = |known: &mut Vec<u64>, id: u64| {
+            known.iter().position(|other| *other == id).unwrap_or_else(|| {
+                known.push(id);
+                known.len() - 1
+            })
+        };
+        let units: Vec<u32> = next.unit_ids.iter().map(|id| place(&mut self.unit_ids, *id) as u32).collect();
+        let mut kinds = Vec::new();
+        for name in next.kinds {
+            let known = self.kinds.iter().position(|other| *other == name);
+            kinds.push(known.unwrap_or(self.kinds.len()) as u16);
+            if known.is_none() {
+                self.kinds.push(name);
+            }
+        }
+        self.slice.extend(next.slice.iter().map(|slice| slice.saturating_add(slices)));
+        self.track.extend(next.track.iter().map(|track| track.saturating_add(tracks)));
+        self.unit.extend(next.unit.iter().map(|unit| units[*unit as usize]));
+        self.kind.extend(next.kind.iter().map(|kind| kinds[usize::from(*kind)]));
+        self.ts.extend(next.ts);
+        self.cycle.extend(next.cycle);
+        self.phase.extend(next.phase);
+        self.transaction.extend(next.transaction);
+        self.fifo.extend(next.fifo);
+        self.value.extend(next.value);
+        self.ordinal.extend(next.ordinal);
+        self.present.extend(next.present);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slice.len()
     }

@@ -73,8 +73,30 @@ impl RunDir {
         Ok(Self { path: path.to_owned(), manifest, stats })
     }
 
-    pub(crate) fn trace(&self) -> PathBuf {
-        self.path.join("timeline.pftrace")
+    /// Names of the files of the trace, in order: one, or its segments.
+    pub(crate) fn traces(&self) -> Result<Vec<String>, InputError> {
+        let whole = "timeline.pftrace".to_owned();
+        let mut segments = Vec::new();
+        for name in self.names()? {
+            let digits = name.strip_prefix("timeline-").and_then(|rest| rest.strip_suffix(".pftrace"));
+            let number = digits.filter(|digits| digits.len() >= 5).and_then(|digits| digits.parse().ok());
+            segments.extend(number.map(|number: u64| (number, name)));
+        }
+        segments.sort();
+        let expected = (0..).zip(&segments).find(|(expected, (number, _))| expected != number);
+        if let Some((missing, (_, found))) = expected {
+            let problem =
+                format!("found {found} but no timeline-{missing:05}.pftrace, expected every segment");
+            return Err(InputError::new(&self.path, problem));
+        }
+        if segments.is_empty() {
+            return Ok(vec![whole]);
+        }
+        if self.path.join(&whole).exists() {
+            let problem = format!("found both {whole} and segments, expected the files of one run");
+            return Err(InputError::new(&self.path, problem));
+        }
+        Ok(segments.into_iter().map(|(_, name)| name).collect())
     }
 
     /// The log of a domain, or `None` if there is no such file.
@@ -93,9 +115,7 @@ impl RunDir {
     /// Names of log files that belong to no domain of the manifest.
     pub(crate) fn foreign_logs(&self) -> Result<Vec<String>, InputError> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(|error| InputError::io(&self.path, &error))? {
-            let entry = entry.map_err(|error| InputError::io(&self.path, &error))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+        for name in self.names()? {
             let domain = name.strip_prefix("text-domain-").and_then(|rest| rest.strip_suffix(".log"));
             if domain.is_some_and(|domain| self.manifest.domains.iter().all(|known| known.name != domain)) {
                 names.push(name);
@@ -103,6 +123,15 @@ impl RunDir {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// Names of all files, in no order.
+    fn names(&self) -> Result<Vec<String>, InputError> {
+        let failed = |error: io::Error| InputError::io(&self.path, &error);
+        let entries = fs::read_dir(&self.path).map_err(failed)?;
+        entries
+            .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).map_err(failed))
+            .collect()
     }
 }
 

@@ -25,6 +25,16 @@ pub(crate) struct Stats {
     pub(crate) totals: Option<Totals>,
     pub(crate) streams: Vec<StreamTotals>,
     pub(crate) flow_edges: Option<u64>,
+    /// The files of the trace, where the recorder tells.
+    pub(crate) segments: Vec<SegmentTotals>,
+}
+
+/// What one file of the trace holds.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct SegmentTotals {
+    pub(crate) file: String,
+    pub(crate) events: u64,
+    pub(crate) dropped: u64,
 }
 
 /// The run's totals as clockweave adds them.
@@ -42,26 +52,28 @@ struct File {
     clockweave: Option<Extension>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Extension {
     events: Option<Totals>,
     #[serde(default)]
     streams: Vec<StreamTotals>,
     flow_edges: Option<u64>,
+    #[serde(default)]
+    segments: Vec<SegmentTotals>,
 }
 
 impl Stats {
     /// Parses the statistics' text; the error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let extension =
-            file.clockweave.unwrap_or(Extension { events: None, streams: vec![], flow_edges: None });
+        let extension = file.clockweave.unwrap_or_default();
         Ok(Self {
             events: file.events,
             dropped: file.dropped_events,
             totals: extension.events,
             streams: extension.streams,
             flow_edges: extension.flow_edges,
+            segments: extension.segments,
         })
     }
 }
