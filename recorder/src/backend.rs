@@ -82,6 +82,7 @@ impl Backend {
                 return self.last_round();
             }
             self.rounds(work.watermark)?;
+            self.outlets.session.attend_idle()?;
             if work.flush {
                 self.outlets.session.flush()?;
                 self.control.frontier.answer(work.flushes);

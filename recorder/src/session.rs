@@ -211,6 +211,14 @@ impl Session {
         Box::new(self.failure.clone().unwrap_or(RecordError::Closed))
     }
 
+    /// Does what the writing thread asks for while no event passes.
+    pub(crate) fn attend_idle(&mut self) -> Result<(), RecordError> {
+        match &self.running {
+            Some(running) if running.writer.wants_attention() => self.attend().map_err(|error| *error),
+            _ => Ok(()),
+        }
+    }
+
     /// Does what the writing thread asks for: gives its failure, or flushes without waiting.
     #[cold]
     fn attend(&mut self) -> Result<(), Box<RecordError>> {

@@ -2,6 +2,7 @@
 //! and the flows that follow from them.
 
 mod full_view;
+mod threads;
 
 use std::collections::VecDeque;
 use std::fs;
