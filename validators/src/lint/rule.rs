@@ -40,7 +40,7 @@ rules! {
     DroppedWithoutClear "dropped-without-clear" "the importer skips the sequence's packets until its state is cleared",
     TrackRedefined "track-redefined" "the first description of a track wins in silence",
     TrackParent "track-parent" "the importer drops the events of a track whose parent does not exist",
-    TrackSiblings "track-siblings" "from v52 on the importer folds equal-named siblings into one, unless both say NONE",
+    TrackSiblings "track-siblings" "from v52 on the importer folds equal-named siblings into one; say NONE on both, or BY_TRACK_NAME where that is meant",
     SliceBalance "slice-balance" "slices that begin and end unevenly pair with the wrong ends, without an error",
     WrapperSize "wrapper-size" "keep the content of a compressed packet within 256 KiB, as other readers expect it",
     CodecMixed "codec-mixed" "use one codec per file: readers that know only one of them lose the rest",

@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Found, MOST, Place, Rule};
 use crate::scan::{Fields, Value};
 
-/// `TrackDescriptor.sibling_merge_behavior`: never merged.
-const MERGE_NONE: u64 = 2;
-/// Merged by a key of its own.
-const MERGE_BY_KEY: u64 = 3;
+/// `TrackDescriptor.sibling_merge_behavior` left unsaid: whoever says how siblings merge meant it.
+const MERGE_UNSAID: u64 = 0;
 
 #[derive(Debug)]
 struct Track {
@@ -56,12 +54,12 @@ impl Tracks {
             found.capped = true;
             return;
         }
-        if !own_kind && !name.is_empty() && merge != MERGE_NONE && merge != MERGE_BY_KEY {
+        if !own_kind && !name.is_empty() && merge == MERGE_UNSAID {
             let twin = self.mergeable.insert((parent, name.to_vec(), counter), uuid);
             if let Some(twin) = twin {
                 found.at(Rule::TrackSiblings, place, || {
                     let name = String::from_utf8_lossy(name).escape_debug().to_string();
-                    format!("found track {uuid} with the name `{name}` and parent of track {twin}, expected sibling_merge_behavior NONE on both or another name")
+                    format!("found track {uuid} with the name `{name}` and parent of track {twin}, expected both to say their sibling_merge_behavior, or another name")
                 });
             }
         }
