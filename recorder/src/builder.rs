@@ -378,7 +378,7 @@ impl RecorderBuilder {
             return Err(RecordError::MetadataBudget { needed, budget: self.metadata_bytes });
         }
 
-        directory::prepare(&self.dir, self.force)?;
+        let claim = directory::prepare(&self.dir, self.force)?;
         let description = Description {
             run_id: &self.run_id,
             tool_version: &self.tool_version,
@@ -430,7 +430,7 @@ impl RecorderBuilder {
         };
         let ledger = Ledger::new(&roster, &self.kinds);
         Ok(Session::new(
-            self.dir,
+            (self.dir, claim),
             roster,
             self.kinds,
             ledger,

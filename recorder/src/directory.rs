@@ -2,8 +2,14 @@
 //!
 //! A run goes into a new or empty directory. When replacement is asked for, only files of a run's
 //! own names are removed; anything else stays.
+//!
+//! # Invariants
+//!
+//! * From before the first removal until the run is closed, the directory is claimed: another run that would
+//!   replace the files, in this process or another, is refused. The claim is an advisory lock, which ends with
+//!   the process however that ends. File systems without such locks are used without it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,10 +43,19 @@ pub fn is_run_file(name: &str) -> bool {
     matches!(name, MANIFEST_FILE | STATS_FILE | TRACE_FILE) || rotated(name) || text(name)
 }
 
+/// A directory that one run writes; dropping it lets other runs replace the files.
+#[derive(Debug)]
+pub(crate) struct Claim(#[allow(dead_code, reason = "held for its lock")] Option<File>);
+
 /// Makes `dir` ready for a run: creates it, or checks that it is empty, or with `force` removes
 /// what an earlier run left.
-pub(crate) fn prepare(dir: &Path, force: bool) -> Result<(), RecordError> {
+///
+/// # Errors
+///
+/// [`RecordError::DirectoryInUse`] while another run holds its [`Claim`].
+pub(crate) fn prepare(dir: &Path, force: bool) -> Result<Claim, RecordError> {
     fs::create_dir_all(dir).map_err(|e| RecordError::io("creating the run directory", dir, e))?;
+    let claim = claim(dir)?;
     let read = |e| RecordError::io("reading the run directory", dir, e);
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).map_err(read)? {
@@ -57,7 +72,17 @@ pub(crate) fn prepare(dir: &Path, force: bool) -> Result<(), RecordError> {
         let path = dir.join(name);
         fs::remove_file(&path).map_err(|e| RecordError::io("replacing", &path, e))?;
     }
-    Ok(())
+    Ok(claim)
+}
+
+fn claim(dir: &Path) -> Result<Claim, RecordError> {
+    // Where a directory cannot be opened as a file, reading it says why, or it cannot be locked at all.
+    let Ok(handle) = File::open(dir) else { return Ok(Claim(None)) };
+    match handle.try_lock() {
+        Ok(()) => Ok(Claim(Some(handle))),
+        Err(TryLockError::WouldBlock) => Err(RecordError::DirectoryInUse { dir: dir.to_owned() }),
+        Err(TryLockError::Error(_)) => Ok(Claim(None)),
+    }
 }
 
 /// Creates `name` in `dir`; an existing file is an error, since [`prepare`] left none.
@@ -104,8 +129,8 @@ mod tests {
     fn only_a_new_or_empty_directory_is_taken() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("a/b");
-        prepare(&dir, false).unwrap();
-        prepare(&dir, false).unwrap();
+        drop(prepare(&dir, false).unwrap());
+        drop(prepare(&dir, false).unwrap());
         fs::write(dir.join("notes.txt"), "mine").unwrap();
         fs::write(dir.join(TRACE_FILE), "old").unwrap();
         let error = prepare(&dir, false).unwrap_err();
@@ -117,6 +142,22 @@ mod tests {
         prepare(&dir, true).unwrap();
         assert!(!dir.join(TRACE_FILE).exists());
         assert_eq!(fs::read(dir.join("notes.txt")).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn one_run_at_a_time() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path();
+        let first = prepare(dir, true).unwrap();
+        fs::write(dir.join(TRACE_FILE), "of the first").unwrap();
+        for force in [false, true] {
+            let error = prepare(dir, force).unwrap_err();
+            assert!(matches!(error, RecordError::DirectoryInUse { .. }), "{error}");
+        }
+        assert_eq!(fs::read(dir.join(TRACE_FILE)).unwrap(), b"of the first");
+        drop(first);
+        drop(prepare(dir, true).unwrap());
+        assert!(!dir.join(TRACE_FILE).exists());
     }
 
     #[test]

@@ -24,6 +24,14 @@ pub enum RecordError {
         /// The first name found in it.
         found: String,
     },
+    /// Another run writes into the run directory.
+    #[error(
+        "{dir} is being written by another run; give another directory, or wait until that run has ended"
+    )]
+    DirectoryInUse {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The operating system refused.
     #[error("{action} {path}: {source}")]
     Io {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clockweave_model::{KindTable, Phase};
 
 use crate::bucket::OpenBucket;
-use crate::directory::{self, STATS_FILE, TRACE_FILE, segment_name};
+use crate::directory::{self, Claim, STATS_FILE, TRACE_FILE, segment_name};
 use crate::error::RecordError;
 use crate::frontier::Waits;
 use crate::ledger::Ledger;
@@ -113,6 +113,8 @@ struct Running {
 /// A started run.
 pub(crate) struct Session {
     dir: PathBuf,
+    /// Until everything is written.
+    claim: Option<Claim>,
     roster: Roster,
     kinds: KindTable,
     ledger: Ledger,
@@ -137,7 +139,7 @@ struct Figures {
 
 impl Session {
     pub(crate) fn new(
-        dir: PathBuf,
+        (dir, claim): (PathBuf, Claim),
         roster: Roster,
         kinds: KindTable,
         ledger: Ledger,
@@ -149,6 +151,7 @@ impl Session {
         Self {
             rotated,
             dir,
+            claim: Some(claim),
             roster,
             kinds,
             ledger,
@@ -262,6 +265,7 @@ impl Session {
             directory::write_file(&self.dir, STATS_FILE, &stats.to_json())?;
             Ok(stats)
         });
+        self.claim = None;
         self.closed = Some(result.clone());
         result
     }

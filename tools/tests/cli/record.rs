@@ -103,6 +103,26 @@ fn a_directory_in_use_is_taken_only_on_request() {
         .expect(2, &["notes.txt: found a file, expected a directory"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_directory_that_is_being_written_is_never_taken() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    let args = ["record", "fifo", "--batches", "1000000000", "--trace", "text", "--quiet", "-o"];
+    let mut first = clockweave().args(args).arg(&dir).spawn().unwrap();
+    while !dir.join("text-domain-sm.log").exists() {
+        assert!(first.try_wait().unwrap().is_none(), "the first run goes on");
+        std::thread::yield_now();
+    }
+    let second = record("fifo", &dir, &["--batches", "10", "--force"]);
+    let kept = dir.join("text-domain-sm.log").exists();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    second.expect(2, &["run is being written by another run"]);
+    assert!(kept);
+    record("fifo", &dir, &["--batches", "10", "--force"]).expect(0, &[]);
+}
+
 #[test]
 fn the_scenario_itself_is_never_replaced() {
     let place = tempfile::tempdir().unwrap();
