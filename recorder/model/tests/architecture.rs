@@ -15,7 +15,8 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
         ("clockweave-model", vec![]),
         ("clockweave-recorder", vec!["clockweave-model"]),
-        ("clockweave-simulator", vec!["clockweave-model", "clockweave-recorder"]),
+        ("clockweave-runqueue", vec![]),
+        ("clockweave-simulator", vec!["clockweave-model", "clockweave-recorder", "clockweave-runqueue"]),
         ("clockweave-validators", vec![]),
         (
             "clockweave",
