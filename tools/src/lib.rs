@@ -1,6 +1,7 @@
 //! What the `clockweave` command does, as functions on readers and writers.
 pub mod logs;
 pub mod merge;
+pub mod mutants;
 pub mod output;
 pub mod progress;
 pub mod record;

@@ -72,7 +72,7 @@ impl Failure {
     }
 
     /// What was asked for happened, and went wrong.
-    fn finding(error: impl ToString) -> Self {
+    pub(crate) fn finding(error: impl ToString) -> Self {
         Self::Error { code: FINDINGS, message: error.to_string() }
     }
 

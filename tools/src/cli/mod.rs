@@ -11,6 +11,7 @@ mod interrupt;
 mod merge;
 mod record;
 mod recover;
+mod runqueue;
 mod scenarios;
 mod validate;
 
@@ -46,6 +47,8 @@ enum Command {
     Recover(recover::RecoverArgs),
     Validate(validate::ValidateArgs),
     Engine(engine::EngineArgs),
+    #[command(name = "runqueue")]
+    RunQueue(runqueue::RunQueueArgs),
 }
 
 /// Runs the command line of this process.
@@ -67,6 +70,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Scenarios(args) => scenarios::run(&args, &console),
         Command::Validate(args) => validate::run(&args, &console),
         Command::Engine(args) => engine::run(&args, &console),
+        Command::RunQueue(args) => runqueue::run(&args, &console),
         Command::Merge(args) => merge::run(&args, &console),
         Command::Recover(args) => recover::run(&args, &console),
     });

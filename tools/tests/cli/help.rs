@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::command::run;
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 12] = [
     "",
     "record",
     "scenarios",
@@ -16,6 +16,8 @@ const COMMANDS: [&str; 10] = [
     "engine status",
     "engine install",
     "engine path",
+    "runqueue",
+    "runqueue mutants",
 ];
 
 #[test]

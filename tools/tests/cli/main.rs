@@ -11,5 +11,6 @@ mod record;
 mod recorded_runs;
 mod recover;
 mod reports;
+mod runqueue;
 mod validate;
 mod words;
