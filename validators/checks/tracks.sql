@@ -1,5 +1,4 @@
--- tracks: the name of every track.
-SELECT id, name
+-- tracks: the name and the parent of every track.
+SELECT id, name, parent_id
 FROM track
-WHERE name IS NOT NULL
 ORDER BY id;

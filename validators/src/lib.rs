@@ -20,13 +20,16 @@
 mod checks;
 pub mod engine;
 mod exact;
+mod limits;
 pub mod lint;
+mod printable;
 mod regular;
 pub mod report;
 mod run;
 pub mod scan;
 mod validate;
 
+pub use limits::Limits;
 pub use regular::{check_regular, open_regular};
 pub use run::InputError;
-pub use validate::{Options, Target, ValidateError, validate};
+pub use validate::{Options, Target, ValidateError, check_bytes, validate};

@@ -1,11 +1,13 @@
 //! What a validation found, for people and for programs.
 //!
 //! Invariants: every check that ran or was left out is listed once; findings are counted in full and kept up to a
-//! bound. Deliberately decides nothing: the checks do.
+//! bound; messages and file names are printable whatever the trace holds. Deliberately decides nothing: the checks do.
 
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
+
+use crate::printable::printable;
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -112,7 +114,7 @@ impl CheckReport {
 
     /// States which file the findings are in.
     pub(crate) fn in_file(mut self, file: &str) -> Self {
-        self.findings.iter_mut().for_each(|finding| finding.file = Some(file.to_owned()));
+        self.findings.iter_mut().for_each(|finding| finding.file = Some(printable(file)));
         self
     }
 }
@@ -124,7 +126,7 @@ pub struct Report {
     pub subject: String,
     /// Whether no check failed.
     pub passed: bool,
-    /// The engine that imported the trace.
+    /// The engine that imported the trace, and whether it was the wide one.
     pub engine: String,
     /// Events imported.
     pub events: u64,
@@ -154,7 +156,7 @@ impl fmt::Display for Report {
         writeln!(
             out,
             "{}: {verdict}; {} events in {seconds}.{:03} s, {}",
-            self.subject,
+            printable(&self.subject),
             grouped(self.events),
             self.elapsed_ms % 1000,
             self.engine
@@ -253,7 +255,10 @@ impl Check {
     pub(crate) fn find(&mut self, finding: impl FnOnce() -> Finding) {
         self.found += 1;
         if self.findings.len() < self.limit {
-            self.findings.push(finding());
+            let mut finding = finding();
+            finding.message = printable(&finding.message);
+            finding.file = finding.file.map(|file| printable(&file));
+            self.findings.push(finding);
         }
     }
 

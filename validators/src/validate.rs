@@ -9,16 +9,25 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::checks::imported::Imported;
+use crate::checks::manifest::DomainTracks;
 use crate::checks::structure::{Deflated, Structure};
-use crate::checks::{conservation, flows, identity, import, structure, time, tracks};
+use crate::checks::tracks::{self, Tracks};
+use crate::checks::{conservation, flows, identity, import, manifest, structure, time};
 use crate::engine::{Engine, EngineError, Session, Width};
 use crate::exact::EdgeTimes;
+use crate::limits::Limits;
 use crate::regular::open_regular;
 use crate::report::{Check, CheckReport, Finding, Report, Status};
 use crate::run::{InputError, RunDir};
 
 /// Traces of more uncompressed bytes than this need the wide engine.
 const NARROW_RAW_BYTES: u64 = 400 << 20;
+
+/// A trace of one empty packet.
+const SMALLEST: &[u8] = &[0x0a, 0x00];
+
+/// Why most checks of a trace alone are left out.
+const ALONE: &str = "no run directory";
 
 /// What to validate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,11 +52,13 @@ pub struct Options {
     pub prefix: bool,
     /// Findings listed per check; all are counted.
     pub max_findings: usize,
+    /// How much of each file of a trace is taken in.
+    pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { prefix: false, max_findings: 20 }
+        Self { prefix: false, max_findings: 20, limits: Limits::default() }
     }
 }
 
@@ -119,17 +130,31 @@ pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<R
     // Where a file was refused, nothing can be said of the whole.
     let union = union.filter(|_| whole);
     let events = union.as_ref().map_or(0, |union| union.events.len() as u64);
+    let width = if union.as_ref().is_some_and(|union| union.wide) { ", 64-bit" } else { "" };
     if let Some(union) = union {
         union.check(run.as_ref(), options, &mut checks)?;
     }
     Ok(Report {
         subject: subject.display().to_string(),
         passed: checks.iter().all(|check| check.status != Status::Failed),
-        engine: engine.version(),
+        engine: engine.version() + width,
         events,
         elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         checks,
     })
+}
+
+/// The checks that need no engine, structure and lint, of the trace that `source` gives; `name` is what errors call it.
+///
+/// # Errors
+/// The source fails, holds no whole packet, or more than the limits of `options` allow.
+pub fn check_bytes(
+    name: &Path,
+    source: impl Read,
+    options: &Options,
+) -> Result<Vec<CheckReport>, InputError> {
+    let structure = scan(name, source, options)?;
+    Ok(vec![structure.check, structure.lint])
 }
 
 /// Looks at the bytes of one file of the trace and imports it; there is no content where the importer refuses it.
@@ -141,41 +166,51 @@ fn read_trace(
     options: &Options,
 ) -> Result<(Vec<CheckReport>, Option<Content>), ValidateError> {
     let limit = options.max_findings;
-    let structure = scan(trace, options.prefix, limit)?;
+    let structure = scan(trace, open(trace)?, options)?;
     let mut checks = vec![structure.check.clone(), structure.lint.clone()];
-    match import_trace(engine, trace, &structure) {
-        Err(EngineError::Import { message }) => {
-            checks.push(refused(&message, limit));
-            Ok((checks, None))
+    let read = import_trace(engine, trace, &structure)
+        .and_then(|imported| Content::read(imported, run, declared_loss, options, &mut checks));
+    let message = match read {
+        Ok(content) => return Ok((checks, Some(content))),
+        Err(EngineError::Import { message }) => format!("the importer refused the trace: {message}"),
+        // An engine that still takes the smallest of traces broke off because of this one.
+        Err(EngineError::Aborted { detail }) if engine.import(Width::Narrow, SMALLEST).is_ok() => {
+            format!("the importer broke off: {detail}")
         }
-        Err(error) => Err(error.into()),
-        Ok(session) => {
-            let content = Content::read(session, run, declared_loss, limit, &mut checks)?;
-            Ok((checks, Some(content)))
-        }
-    }
+        Err(error @ EngineError::OutOfMemory { .. }) => return Err(InputError::new(trace, error).into()),
+        Err(error) => return Err(error.into()),
+    };
+    checks.retain(|check| check.name != "import");
+    let mut check = Check::new("import", "statistics", limit);
+    check.find(|| Finding::new(message).hint("nothing of it can be shown or queried"));
+    checks.push(check.finish());
+    Ok((checks, None))
 }
 
 fn open(trace: &Path) -> Result<File, InputError> {
     open_regular(trace).map_err(|error| InputError::io(trace, &error))
 }
 
-fn scan(trace: &Path, prefix: bool, limit: usize) -> Result<Structure, InputError> {
-    let structure =
-        structure::scan(open(trace)?, prefix, limit).map_err(|error| InputError::io(trace, &error))?;
-    match &structure.nothing {
+fn scan(trace: &Path, source: impl Read, options: &Options) -> Result<Structure, InputError> {
+    let structure = structure::scan(source, options.prefix, &options.limits, options.max_findings)
+        .map_err(|error| InputError::io(trace, &error))?;
+    match &structure.unusable {
         Some(why) => Err(InputError::new(trace, why)),
         None => Ok(structure),
     }
 }
 
 /// Gives the part of the trace that stands to an engine wide enough for it.
-fn import_trace(engine: &Engine, trace: &Path, structure: &Structure) -> Result<Session, EngineError> {
+fn import_trace(
+    engine: &Engine,
+    trace: &Path,
+    structure: &Structure,
+) -> Result<(Session, Width), EngineError> {
     let import = |width| {
         let whole = open_regular(trace).map_err(|error| EngineError::io(trace, error))?;
         let kept: Box<dyn Read> = Box::new(whole.take(structure.kept_bytes));
         let kept: Box<dyn Read> = if structure.has_zstd { Box::new(Deflated::new(kept)) } else { kept };
-        engine.import(width, io::BufReader::with_capacity(1 << 16, kept))
+        engine.import(width, io::BufReader::with_capacity(1 << 16, kept)).map(|session| (session, width))
     };
     if structure.raw_bytes > NARROW_RAW_BYTES {
         return import(Width::Wide);
@@ -186,20 +221,14 @@ fn import_trace(engine: &Engine, trace: &Path, structure: &Structure) -> Result<
     }
 }
 
-fn refused(message: &str, limit: usize) -> CheckReport {
-    let mut check = Check::new("import", "statistics", limit);
-    check.find(|| {
-        Finding::new(format!("the importer refused the trace: {message}"))
-            .hint("nothing of it can be shown or queried")
-    });
-    check.finish()
-}
-
 /// Everything the checks need of the engine.
 struct Content {
+    /// A file needed the wide engine.
+    wide: bool,
     events: Imported,
     counts: conservation::EngineCounts,
-    track_names: std::collections::BTreeMap<u32, String>,
+    tracks: Tracks,
+    domain_tracks: DomainTracks,
     edges: Vec<flows::Edge>,
     /// Slice rows at which files begin, and the events of each.
     starts: Vec<u32>,
@@ -208,21 +237,28 @@ struct Content {
 
 impl Content {
     fn read(
-        mut session: Session,
+        (mut session, width): (Session, Width),
         run: Option<&RunDir>,
         declared_loss: Option<u64>,
-        limit: usize,
+        options: &Options,
         checks: &mut Vec<CheckReport>,
     ) -> Result<Self, EngineError> {
+        let limit = options.max_findings;
         import::probe(&mut session)?;
         checks.push(import::check(&mut session, declared_loss, limit)?);
         let counts = conservation::engine_counts(&mut session)?;
-        let track_names = tracks::names(&mut session)?;
+        let tracks = Tracks::read(&mut session)?;
+        let (stated, domain_tracks) = match run {
+            Some(run) => manifest::check(&mut session, &run.manifest, &tracks, options.prefix, limit)?,
+            None => (Check::new("manifest", "statements", limit).skip(ALONE), DomainTracks::new()),
+        };
+        checks.push(stated);
         let (events, arguments) = Imported::read(&mut session, run.map(|run| &run.manifest), limit)?;
         checks.push(arguments);
         let edges = flows::imported_edges(&mut session)?;
         let (starts, events_of_files) = (vec![0], vec![events.len() as u64]);
-        Ok(Self { events, counts, track_names, edges, starts, events_of_files })
+        let wide = width == Width::Wide;
+        Ok(Self { wide, events, counts, tracks, domain_tracks, edges, starts, events_of_files })
     }
 
     /// Adds the next file of the trace: its rows are counted on from those before.
@@ -230,7 +266,8 @@ impl Content {
         let ends = self.edges.iter().flat_map(|(from, to)| [*from, *to]);
         let last = self.events.slice.iter().copied().chain(ends).max();
         let slices = last.map_or(0, |last| last.saturating_add(1));
-        let tracks = self.track_names.keys().next_back().map_or(0, |last| last.saturating_add(1));
+        let tracks = self.tracks.end();
+        self.wide |= next.wide;
         self.starts.push(slices);
         self.events_of_files.extend(next.events_of_files);
         self.events.append(next.events, slices, tracks);
@@ -238,8 +275,9 @@ impl Content {
             let counts = self.counts.entry(name).or_default();
             *counts = (counts.0 + count, counts.1 + lasting);
         }
-        let names = next.track_names.into_iter();
-        self.track_names.extend(names.map(|(track, name)| (track.saturating_add(tracks), name)));
+        let domains = next.domain_tracks.into_iter();
+        self.domain_tracks.extend(domains.map(|(track, domain)| (track.saturating_add(tracks), domain)));
+        self.tracks.append(next.tracks, tracks);
         let edges = next.edges.iter();
         self.edges.extend(edges.map(|(from, to)| (from.saturating_add(slices), to.saturating_add(slices))));
     }
@@ -253,7 +291,7 @@ impl Content {
         let limit = options.max_findings;
         let stats = run.and_then(|run| run.stats.as_ref()).filter(|_| !options.prefix);
         let totals = match (run, stats) {
-            (None, _) => conservation::Totals::NotAsked("no run directory"),
+            (None, _) => conservation::Totals::NotAsked(ALONE),
             (Some(_), _) if options.prefix => conservation::Totals::NotAsked("a killed run has no totals"),
             (Some(_), Some(stats)) => conservation::Totals::Of(stats),
             (Some(_), None) => conservation::Totals::Missing,
@@ -262,13 +300,13 @@ impl Content {
         checks.extend(identity::check(&self.events, run, options.prefix, limit)?);
         let Some(run) = run else {
             for (name, unit) in [("tracks", "events"), ("time", "events"), ("flows", "edges")] {
-                checks.push(Check::new(name, unit, limit).skip("no run directory"));
+                checks.push(Check::new(name, unit, limit).skip(ALONE));
             }
             return Ok(());
         };
         let manifest = &run.manifest;
         let times: Vec<EdgeTimes> = manifest.domains.iter().map(EdgeTimes::new).collect();
-        checks.push(tracks::check(&self.events, manifest, &self.track_names, limit));
+        checks.push(tracks::check(&self.events, manifest, &self.tracks, &self.domain_tracks, limit));
         checks.push(time::check(&self.events, manifest, &times, limit));
         let declared = stats.and_then(|stats| stats.flow_edges);
         checks.push(flows::check(

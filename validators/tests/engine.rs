@@ -131,7 +131,7 @@ fn what_the_importer_refuses_or_aborts_on_is_an_error_and_harms_nobody() {
 #[test]
 fn an_engine_that_needs_more_memory_than_it_may_have_says_so() {
     let mut small = engine::open();
-    small.limit_memory(48 << 20);
+    small.limit_memory(Width::Narrow, 48 << 20);
     let error = small.import(Width::Narrow, SAMPLE).unwrap_err();
     assert!(matches!(error, EngineError::OutOfMemory { limit } if limit == 48 << 20), "{error}");
 }

@@ -10,9 +10,10 @@ use clockweave::progress::Progress;
 use clockweave::scratch::Spooled;
 use clockweave_validators::engine::{Engine, EngineDirs};
 use clockweave_validators::report::Report;
-use clockweave_validators::{InputError, Options, Target, ValidateError, validate};
+use clockweave_validators::{InputError, Limits, Options, Target, ValidateError, validate};
 use serde::Serialize;
 
+use super::arguments::byte_size;
 use super::console::Console;
 use super::failure::{Failure, Outcome};
 
@@ -46,6 +47,18 @@ pub(crate) struct ValidateArgs {
     /// Findings listed per check; all are counted
     #[arg(long, value_name = "N", default_value_t = Options::default().max_findings)]
     max_findings: usize,
+    /// Longest packet that is taken in; what comes after a longer one is not
+    /// looked at
+    #[arg(long, value_name = "SIZE", value_parser = byte_size, default_value = "64MiB")]
+    max_packet: u64,
+    /// Most content of a compressed packet that is taken in; what comes after a
+    /// larger one is not looked at
+    #[arg(long, value_name = "SIZE", value_parser = byte_size, default_value = "64MiB")]
+    max_wrapper: u64,
+    /// Most content of a trace file, compressed packets opened; a larger one is
+    /// refused
+    #[arg(long, value_name = "SIZE", value_parser = byte_size, default_value = "1GiB")]
+    max_content: u64,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -69,9 +82,20 @@ enum JsonResult {
     Error { subject: String, passed: bool, error: String },
 }
 
+impl ValidateArgs {
+    fn limits(&self) -> Limits {
+        let bytes = |size| usize::try_from(size).unwrap_or(usize::MAX);
+        Limits {
+            packet_bytes: bytes(self.max_packet),
+            wrapper_bytes: bytes(self.max_wrapper),
+            content_bytes: self.max_content,
+        }
+    }
+}
+
 pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Failure> {
     let engine = Engine::open(&EngineDirs::from_env()?)?;
-    let options = Options { prefix: args.prefix, max_findings: args.max_findings };
+    let options = Options { prefix: args.prefix, max_findings: args.max_findings, limits: args.limits() };
     let mut progress = console.progress();
     progress.stage("validating", args.paths.len() as u64);
     let (mut results, mut code) = (Vec::new(), 0);

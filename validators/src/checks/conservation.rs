@@ -41,6 +41,43 @@ pub(crate) fn engine_counts(session: &mut Session) -> Result<EngineCounts, Engin
     Ok(counts)
 }
 
+/// The imported events counted once, so that every total is one look-up whatever the number of units and kinds.
+struct Counts<'a> {
+    events: &'a Imported,
+    /// Complete events by unit and kind.
+    rows: BTreeMap<(u32, u16), u64>,
+    /// The same by unit.
+    units: Vec<u64>,
+    unit_of_id: BTreeMap<u64, u32>,
+    kind_of_name: BTreeMap<&'a str, u16>,
+}
+
+impl<'a> Counts<'a> {
+    fn new(events: &'a Imported) -> Self {
+        let mut rows: BTreeMap<(u32, u16), u64> = BTreeMap::new();
+        let mut units = vec![0; events.unit_ids.len()];
+        for event in events.complete() {
+            *rows.entry((events.unit[event], events.kind[event])).or_default() += 1;
+            units[events.unit[event] as usize] += 1;
+        }
+        let unit_of_id = (0..).zip(&events.unit_ids).map(|(unit, id)| (*id, unit)).collect();
+        let kind_of_name = (0..).zip(&events.kinds).map(|(kind, name)| (&**name, kind)).collect();
+        Self { events, rows, units, unit_of_id, kind_of_name }
+    }
+
+    fn of_unit(&self, unit: Option<u32>) -> u64 {
+        unit.map_or(0, |unit| self.units[unit as usize])
+    }
+
+    fn of_unit_and_kind(&self, unit: Option<u32>, kind: &str) -> u64 {
+        let key = unit.zip(self.kind_of_name.get(kind).copied());
+        key.and_then(|key| self.rows.get(&key)).copied().unwrap_or(0)
+    }
+}
+
+/// Holds two numbers against each other; `what` names them.
+type Expect<'a> = &'a mut dyn FnMut(u64, u64, &dyn Fn() -> String);
+
 pub(crate) fn check(
     events: &Imported,
     (counts, files): (&EngineCounts, &[u64]),
@@ -48,33 +85,37 @@ pub(crate) fn check(
     limit: usize,
 ) -> CheckReport {
     let mut check = Check::new("conservation", "counts", limit);
-    let mut rows: BTreeMap<(u32, u16), u64> = BTreeMap::new();
-    for event in events.complete() {
-        *rows.entry((events.unit[event], events.kind[event])).or_default() += 1;
-    }
     let mut expect = |found: u64, expected: u64, what: &dyn Fn() -> String| {
         check.rows += 1;
         if found != expected {
             check.find(|| Finding::new(format!("{}: found {found}, expected {expected}", what())).hint(LOST));
         }
     };
+    let known = Counts::new(events);
+    engine_side(&known, counts, &mut expect);
+    match stats {
+        Totals::Of(stats) => statistics_side(&known, files, stats, &mut expect),
+        Totals::NotAsked(why) => return check.skip(why),
+        Totals::Missing => check.find(|| {
+            Finding::new("found no clock-stats.json, expected the totals that closing a run writes")
+                .hint("what a killed run left is validated with --prefix")
+        }),
+    }
+    check.finish()
+}
+
+fn engine_side(known: &Counts<'_>, counts: &EngineCounts, expect: Expect<'_>) {
+    let mut of_kind = vec![0_u64; known.events.kinds.len()];
+    known.events.kind.iter().for_each(|kind| of_kind[usize::from(*kind)] += 1);
     for (name, (count, lasting)) in counts {
-        let kind = events.kinds.iter().position(|kind| kind == name);
-        let of_kind = events.kind.iter().filter(|found| Some(usize::from(**found)) == kind).count();
-        expect(of_kind as u64, *count, &|| format!("events {name} read, against the engine's own count"));
+        let read = known.kind_of_name.get(&**name).map_or(0, |kind| of_kind[usize::from(*kind)]);
+        expect(read, *count, &|| format!("events {name} read, against the engine's own count"));
         expect(*lasting, 0, &|| format!("events {name} that are no instants"));
     }
-    let stats = match stats {
-        Totals::Of(stats) => stats,
-        Totals::NotAsked(why) => return check.skip(why),
-        Totals::Missing => {
-            check.find(|| {
-                Finding::new("found no clock-stats.json, expected the totals that closing a run writes")
-                    .hint("what a killed run left is validated with --prefix")
-            });
-            return check.finish();
-        }
-    };
+}
+
+fn statistics_side(known: &Counts<'_>, files: &[u64], stats: &Stats, expect: Expect<'_>) {
+    let events = known.events;
     expect(events.len() as u64, stats.events, &|| "all events imported, against the statistics".into());
     if let Some(totals) = &stats.totals {
         expect(stats.events, totals.retained, &|| "events in the statistics, against retained".into());
@@ -88,39 +129,28 @@ pub(crate) fn check(
     for (segment, events) in stats.segments.iter().zip(files) {
         expect(*events, segment.events, &|| format!("events of {}, against its totals", segment.file));
     }
+    let mut listed = vec![false; known.units.len()];
     for stream in &stats.streams {
-        check_stream(events, &rows, stream, &mut expect);
+        let unit = known.unit_of_id.get(&stream.unit_id).copied();
+        if let Some(unit) = unit {
+            listed[unit as usize] = true;
+        }
+        check_stream(known, unit, stream, expect);
     }
     if !stats.streams.is_empty() {
-        let listed = |unit: u32| {
-            let id = events.unit_ids[unit as usize];
-            stats.streams.iter().any(|stream| stream.unit_id == id)
-        };
-        let unlisted: u64 = rows.iter().filter(|((unit, _), _)| !listed(*unit)).map(|(_, count)| count).sum();
+        let unlisted = known.units.iter().zip(&listed).filter(|(_, listed)| !**listed);
+        let unlisted = unlisted.map(|(count, _)| count).sum();
         expect(unlisted, 0, &|| "events of units that the statistics do not list".into());
     }
-    check.finish()
 }
 
-fn check_stream(
-    events: &Imported,
-    rows: &BTreeMap<(u32, u16), u64>,
-    stream: &StreamTotals,
-    expect: &mut impl FnMut(u64, u64, &dyn Fn() -> String),
-) {
-    let unit = events.unit_ids.iter().position(|id| *id == stream.unit_id).map(|unit| unit as u32);
-    let label = || unit.map_or_else(|| format!("unit {}", stream.unit_id), |unit| events.unit_label(unit));
-    let of_unit = |kind: Option<u16>| -> u64 {
-        let wanted = |key: &(u32, u16)| Some(key.0) == unit && kind.is_none_or(|kind| key.1 == kind);
-        rows.iter().filter(|(key, _)| wanted(key)).map(|(_, count)| count).sum()
-    };
-    expect(of_unit(None), stream.retained, &|| format!("events of {}, against retained", label()));
+fn check_stream(known: &Counts<'_>, unit: Option<u32>, stream: &StreamTotals, expect: Expect<'_>) {
+    let label =
+        || unit.map_or_else(|| format!("unit {}", stream.unit_id), |unit| known.events.unit_label(unit));
+    expect(known.of_unit(unit), stream.retained, &|| format!("events of {}, against retained", label()));
     let accounted = stream.retained.saturating_add(stream.dropped);
     expect(accounted, stream.produced, &|| format!("retained + dropped of {}, against produced", label()));
-    let Some(kinds) = &stream.kinds else { return };
-    for (name, count) in kinds {
-        let kind = events.kinds.iter().position(|kind| kind == name);
-        let found = kind.map_or(0, |kind| of_unit(Some(kind as u16)));
-        expect(found, *count, &|| format!("events {name} of {}", label()));
+    for (name, count) in stream.kinds.iter().flatten() {
+        expect(known.of_unit_and_kind(unit, name), *count, &|| format!("events {name} of {}", label()));
     }
 }

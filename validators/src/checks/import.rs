@@ -15,9 +15,9 @@ const STATS: &str = include_str!("../../checks/import_stats.sql");
 /// What the queries of all checks use.
 const COLUMNS: [(&str, &[&str]); 5] = [
     ("slice", &["id", "ts", "dur", "track_id", "category", "name", "arg_set_id"]),
-    ("args", &["id", "arg_set_id", "flat_key", "int_value"]),
+    ("args", &["id", "arg_set_id", "flat_key", "int_value", "string_value"]),
     ("flow", &["slice_out", "slice_in"]),
-    ("track", &["id", "name"]),
+    ("track", &["id", "name", "parent_id"]),
     ("stats", &["name", "idx", "severity", "value"]),
 ];
 

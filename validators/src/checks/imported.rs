@@ -64,25 +64,15 @@ impl Imported {
 
     /// Adds the events of the next file of the trace, whose rows are counted on from `slices` and `tracks`.
     pub(crate) fn append(&mut self, next: Self, slices: u32, tracks: u32) {
-        let place = |known: &mut Vec<u64>, id: u64| {
-            known.iter().position(|other| *other == id).unwrap_or_else(|| {
-                known.push(id);
-                known.len() - 1
-            })
-        };
-        let units: Vec<u32> = next.unit_ids.iter().map(|id| place(&mut self.unit_ids, *id) as u32).collect();
-        let mut kinds = Vec::new();
-        for name in next.kinds {
-            let known = self.kinds.iter().position(|other| *other == name);
-            kinds.push(known.unwrap_or(self.kinds.len()) as u16);
-            if known.is_none() {
-                self.kinds.push(name);
-            }
-        }
+        let units = merge_into(&mut self.unit_ids, next.unit_ids);
+        let kinds = merge_into(&mut self.kinds, next.kinds);
         self.slice.extend(next.slice.iter().map(|slice| slice.saturating_add(slices)));
         self.track.extend(next.track.iter().map(|track| track.saturating_add(tracks)));
         self.unit.extend(next.unit.iter().map(|unit| units[*unit as usize]));
-        self.kind.extend(next.kind.iter().map(|kind| kinds[usize::from(*kind)]));
+        // Beyond what 16 bits tell apart, kinds share the last one, as within a file.
+        let kind = |kind: &u16| u16::try_from(kinds[usize::from(*kind)]).unwrap_or(u16::MAX);
+        self.kind.extend(next.kind.iter().map(kind));
+        self.kinds.truncate(1 << 16);
         self.ts.extend(next.ts);
         self.cycle.extend(next.cycle);
         self.phase.extend(next.phase);
@@ -143,7 +133,7 @@ impl Imported {
             };
             let kind = match kind_of_name.get(name) {
                 Some(kind) => *kind,
-                None => self.add_kind(&mut kind_of_name, name)?,
+                None => self.add_kind(&mut kind_of_name, name),
             };
             self.kind.push(kind);
             Ok(())
@@ -152,19 +142,16 @@ impl Imported {
         Ok(sets)
     }
 
-    fn add_kind(
-        &mut self,
-        kind_of_name: &mut BTreeMap<Vec<u8>, u16>,
-        name: &[u8],
-    ) -> Result<u16, EngineError> {
-        let kind = u16::try_from(self.kinds.len()).map_err(|_| EngineError::Shape {
-            name: "identity_events".into(),
-            found: "more than 65536 event names".into(),
-            expected: "a trace of a run".into(),
-        })?;
+    /// The index of a new name. Names beyond what 16 bits tell apart share the last index, which the engine's own
+    /// counts contradict.
+    fn add_kind(&mut self, kind_of_name: &mut BTreeMap<Vec<u8>, u16>, name: &[u8]) -> u16 {
+        let Ok(kind @ ..u16::MAX) = u16::try_from(self.kinds.len()) else {
+            self.kinds.resize(1 << 16, "(another name)".to_owned());
+            return u16::MAX;
+        };
         self.kinds.push(String::from_utf8_lossy(name).into_owned());
         kind_of_name.insert(name.to_owned(), kind);
-        Ok(kind)
+        kind
     }
 
     fn read_arguments(&mut self, session: &mut Session, sets: Vec<(u32, u32)>) -> Result<(), EngineError> {
@@ -225,6 +212,18 @@ impl Imported {
         }
         check.finish()
     }
+}
+
+/// Adds what `known` lacks of `more`; gives where each of `more` is in it.
+fn merge_into<T: Ord + Clone>(known: &mut Vec<T>, more: Vec<T>) -> Vec<u32> {
+    let mut place: BTreeMap<T, u32> = (0..).zip(&*known).map(|(at, item)| (item.clone(), at)).collect();
+    let add = |item: T| {
+        *place.entry(item).or_insert_with_key(|item| {
+            known.push(item.clone());
+            known.len() as u32 - 1
+        })
+    };
+    more.into_iter().map(add).collect()
 }
 
 /// A table row index or id in 32 bits.

@@ -5,9 +5,13 @@
 
 use std::io::{self, Read, Write};
 
+use crate::limits::Limits;
 use crate::lint::Linter;
 use crate::report::{Check, CheckReport, Finding};
-use crate::scan::{Codec, Cut, CutReason, EntryReader, Packet, PrefixOptions, PrefixScanner, ReadError};
+use crate::scan::{
+    Codec, Cut, CutReason, EntryFault, EntryReader, InflateFault, Packet, PrefixOptions, PrefixReport,
+    PrefixScanner, ReadError,
+};
 
 /// What the bytes say before an engine is started.
 pub(crate) struct Structure {
@@ -20,16 +24,23 @@ pub(crate) struct Structure {
     pub(crate) raw_bytes: u64,
     /// Whether there are wrappers that the engine would skip in silence.
     pub(crate) has_zstd: bool,
-    /// Why nothing at all could be kept.
-    pub(crate) nothing: Option<String>,
+    /// Why the trace cannot be looked at as a whole.
+    pub(crate) unusable: Option<String>,
 }
 
-pub(crate) fn scan(trace: impl Read, prefix: bool, limit: usize) -> Result<Structure, io::Error> {
-    let mut check = Check::new("structure", "packets", limit);
-    let mut scanner = PrefixScanner::new(&PrefixOptions::default());
-    let mut reader = EntryReader::new(trace);
+/// Looks at every packet once. Findings are listed up to `findings`; `prefix` allows what a killed run leaves.
+pub(crate) fn scan(
+    trace: impl Read,
+    prefix: bool,
+    limits: &Limits,
+    findings: usize,
+) -> Result<Structure, io::Error> {
+    let mut check = Check::new("structure", "packets", findings);
+    let mut scanner = PrefixScanner::new(&PrefixOptions { max_inflated: limits.wrapper_bytes });
+    let mut reader = EntryReader::new(trace).refuse_longer(limits.packet_bytes);
+    let mut too_much = false;
     let mut has_zstd = false;
-    let mut linter = Linter::new(limit, prefix);
+    let mut linter = Linter::new(findings, prefix);
     let cut = loop {
         match reader.next_entry() {
             Ok(Some(entry)) => {
@@ -39,6 +50,10 @@ pub(crate) fn scan(trace: impl Read, prefix: bool, limit: usize) -> Result<Struc
                     break Some(cut);
                 }
                 linter.accept(&entry, scanner.content());
+                if scanner.content_bytes() > limits.content_bytes {
+                    too_much = true;
+                    break None;
+                }
             }
             Ok(None) => break None,
             Err(ReadError::Entry(error)) => {
@@ -50,23 +65,42 @@ pub(crate) fn scan(trace: impl Read, prefix: bool, limit: usize) -> Result<Struc
     let prefix = scanner.finish(cut);
     check.rows = prefix.kept_packets + prefix.inner_packets - prefix.wrappers;
     if let Some(cut) = &prefix.cut {
-        check.find(|| {
-            let hint =
-                "the file is cut off or damaged there; `clockweave recover` keeps what stands before it";
-            Finding::new(cut.reason.to_string()).hint(hint).at_offset(cut.offset)
-        });
+        check.find(|| Finding::new(cut.reason.to_string()).hint(hint(&cut.reason)).at_offset(cut.offset));
     }
-    let nothing = (prefix.kept_packets == 0).then(|| match &prefix.cut {
-        Some(cut) => format!("{cut}; not one complete packet is there"),
-        None => "found an empty file, expected a trace".to_owned(),
-    });
+    let unusable = unusable(&prefix, too_much.then_some(limits.content_bytes));
     Ok(Structure {
         check: check.finish(),
         lint: linter.finish(),
         kept_bytes: prefix.kept_bytes,
         raw_bytes: prefix.content_bytes,
         has_zstd,
-        nothing,
+        unusable,
+    })
+}
+
+fn hint(reason: &CutReason) -> &'static str {
+    match reason {
+        CutReason::Entry(EntryFault::TooLong { .. }) => {
+            "the rest was not looked at; --max-packet raises the limit, and memory with it"
+        }
+        CutReason::Wrapper(InflateFault::TooLarge { .. }) => {
+            "the rest was not looked at; --max-wrapper raises the limit, and memory with it"
+        }
+        _ => "the file is cut off or damaged there; `clockweave recover` keeps what stands before it",
+    }
+}
+
+/// Why nothing can be said of the trace as a whole; `limit` is the bound on its content, if it has more.
+fn unusable(prefix: &PrefixReport, limit: Option<u64>) -> Option<String> {
+    if let Some(limit) = limit {
+        let read = prefix.kept_bytes;
+        return Some(format!(
+            "found more than {limit} bytes of packets in its first {read} bytes, expected at most that; --max-content raises the limit, and time and memory with it"
+        ));
+    }
+    (prefix.kept_packets == 0).then(|| match &prefix.cut {
+        Some(cut) => format!("{cut}; not one complete packet is there"),
+        None => "found an empty file, expected a trace".to_owned(),
     })
 }
 

@@ -10,6 +10,7 @@ use wasmtime::{
 };
 
 use super::transport::Reply;
+use crate::printable::printable;
 
 const PAGE: u64 = 65_536;
 /// `ENOSYS` in the engine's C library.
@@ -266,7 +267,8 @@ fn utc_fields(seconds: i64) -> [i32; 9] {
 /// Whether an error left the engine short of memory, and what it printed last.
 pub(crate) fn last_words(store: &Store<Host>) -> (bool, String) {
     let host = store.data();
-    (host.starved, String::from_utf8_lossy(&host.printed).trim().replace('\n', " | "))
+    let printed = String::from_utf8_lossy(&host.printed).trim().replace('\n', " | ");
+    (host.starved, printable(&printed))
 }
 
 #[cfg(test)]

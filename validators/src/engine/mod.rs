@@ -48,7 +48,8 @@ pub struct Engine {
     dirs: EngineDirs,
     lock: Lock,
     wasm: wasmtime::Engine,
-    memory_limit: Option<u64>,
+    narrow_memory: u64,
+    wide_memory: u64,
     narrow: OnceLock<Module>,
     wide: OnceLock<Module>,
 }
@@ -66,12 +67,16 @@ impl Engine {
         }
         let wasm = embedded::wasm_engine()?;
         let (narrow, wide) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { dirs: dirs.clone(), lock, wasm, memory_limit: None, narrow, wide })
+        let (narrow_memory, wide_memory) = (NARROW_MEMORY, WIDE_MEMORY);
+        Ok(Self { dirs: dirs.clone(), lock, wasm, narrow_memory, wide_memory, narrow, wide })
     }
 
-    /// Bounds the memory of every instance started from now on, in bytes.
-    pub fn limit_memory(&mut self, bytes: u64) {
-        self.memory_limit = Some(bytes);
+    /// Bounds the memory of every instance of a width that is started from now on, in bytes.
+    pub fn limit_memory(&mut self, width: Width, bytes: u64) {
+        match width {
+            Width::Narrow => self.narrow_memory = bytes.min(NARROW_MEMORY),
+            Width::Wide => self.wide_memory = bytes.min(WIDE_MEMORY),
+        }
     }
 
     /// Package and Perfetto version.
@@ -92,11 +97,10 @@ impl Engine {
     /// # Errors
     /// The module cannot be compiled or loaded, the importer refuses the trace, or the engine breaks off.
     pub fn import(&self, width: Width, trace: impl Read) -> Result<Session, EngineError> {
-        let most = match width {
-            Width::Narrow => NARROW_MEMORY,
-            Width::Wide => WIDE_MEMORY,
+        let memory = match width {
+            Width::Narrow => self.narrow_memory,
+            Width::Wide => self.wide_memory,
         };
-        let memory = self.memory_limit.map_or(most, |limit| limit.min(most));
         let mut session = Session::new(Box::new(Embedded::start(self.module(width)?, memory)?));
         session.import(trace)?;
         Ok(session)

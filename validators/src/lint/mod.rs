@@ -21,9 +21,9 @@ use self::tracks::Tracks;
 use crate::report::{Check, CheckReport, Finding};
 use crate::scan::{Codec, Entries, Entry, EventPacket, Fields, Packet, SliceTrack};
 
-/// Most sequences, tracks, and interned entries of a sequence that are told apart; a trace with more is linted as far
-/// as that goes, and the report says so.
-pub const MOST: usize = 1 << 20;
+/// Most sequences, tracks, tracks with open slices, and interned entries of all sequences that are told apart, each; a
+/// trace with more is linted as far as that goes, and the report says so.
+pub const MOST: usize = 1 << 18;
 /// Most bytes of a wrapper's content: more than one producer block can hold, and what the importer must hold at once.
 const WRAPPER_BYTES: usize = 256 << 10;
 /// Fields of `TrackEvent` that no importer knows without a descriptor in the file.
@@ -44,6 +44,8 @@ pub(crate) struct Place {
 pub(crate) struct Found {
     check: Check,
     capped: bool,
+    /// Interned entries of all sequences that are held now.
+    interned: usize,
 }
 
 impl Found {
@@ -79,7 +81,7 @@ impl Linter {
     /// `unclosed_allowed`, as in what a killed run left.
     pub fn new(limit: usize, unclosed_allowed: bool) -> Self {
         Self {
-            found: Found { check: Check::new("lint", "packets", limit), capped: false },
+            found: Found { check: Check::new("lint", "packets", limit), capped: false, interned: 0 },
             sequences: Vec::new(),
             index: BTreeMap::new(),
             tracks: Tracks::default(),

@@ -12,7 +12,9 @@ pub(super) struct Sequence {
     seen: bool,
     cleared: bool,
     /// Defined ids, by table.
-    interned: BTreeMap<u32, BTreeSet<u64>>,
+    interned: BTreeSet<(u32, u64)>,
+    /// Some definitions were passed over.
+    incomplete: bool,
     clocks: SequenceClocks,
     /// Clocks of the latest snapshot, with the latest value of those that are the sequence's own.
     snapshot: Option<BTreeMap<u32, u64>>,
@@ -32,6 +34,8 @@ impl Sequence {
     pub(super) fn state(&mut self, place: Place, packet: &Packet<'_>, found: &mut Found) {
         if packet.clears_incremental_state() {
             self.cleared = true;
+            self.incomplete = false;
+            found.interned -= self.interned.len();
             self.interned.clear();
         } else if packet.previous_packet_dropped && self.seen {
             self.cleared = false;
@@ -45,10 +49,10 @@ impl Sequence {
             let (true, Some(entry)) = (table::ALL.contains(&field.number), field.bytes()) else { continue };
             let iid = Fields::new(entry).map_while(Result::ok).find(|field| field.number == 1);
             if let Some(iid) = iid.and_then(|field| field.varint()) {
-                let known = self.interned.entry(field.number).or_default();
-                if known.len() < MOST {
-                    known.insert(iid);
-                } else {
+                if found.interned < MOST {
+                    found.interned += usize::from(self.interned.insert((field.number, iid)));
+                } else if !self.interned.contains(&(field.number, iid)) {
+                    self.incomplete = true;
                     found.capped = true;
                 }
             }
@@ -58,9 +62,8 @@ impl Sequence {
     /// Looks up what a field of an event refers to.
     pub(super) fn references(&self, place: Place, field: &Field<'_>, found: &mut Found) {
         event::references(field, &mut |table, iid| {
-            let known = self.interned.get(&table);
             // Id 0 means that there is none.
-            if iid == 0 || known.is_some_and(|known| known.contains(&iid) || known.len() >= MOST) {
+            if iid == 0 || self.incomplete || self.interned.contains(&(table, iid)) {
                 return;
             }
             found.at(Rule::InterningUndefined, place, || {

@@ -2,17 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest as _, Sha256};
+
 use super::{Found, MOST, Place, Rule};
 use crate::scan::{Fields, Value};
 
 /// `TrackDescriptor.sibling_merge_behavior` left unsaid: whoever says how siblings merge meant it.
 const MERGE_UNSAID: u64 = 0;
 
+/// What stands for bytes of any length.
+type Digest = [u8; 32];
+
 #[derive(Debug)]
 struct Track {
     place: Place,
     parent: u64,
-    content: Vec<u8>,
+    content: Digest,
 }
 
 /// All tracks described so far.
@@ -20,7 +25,7 @@ struct Track {
 pub(super) struct Tracks {
     known: BTreeMap<u64, Track>,
     /// Tracks that the importer may fold: parent, name, and kind.
-    mergeable: BTreeMap<(u64, Vec<u8>, bool), u64>,
+    mergeable: BTreeMap<(u64, Digest, bool), u64>,
     /// Tracks described a second time with other content, to say so once each.
     redefined: BTreeSet<u64>,
 }
@@ -41,8 +46,9 @@ impl Tracks {
                 _ => {}
             }
         }
+        let content = Sha256::digest(descriptor).into();
         if let Some(first) = self.known.get(&uuid) {
-            if first.content != descriptor && self.redefined.insert(uuid) {
+            if first.content != content && self.redefined.insert(uuid) {
                 let before = first.place.offset;
                 found.at(Rule::TrackRedefined, place, || {
                     format!("found track {uuid} described differently from the description at byte {before}")
@@ -55,15 +61,15 @@ impl Tracks {
             return;
         }
         if !own_kind && !name.is_empty() && merge == MERGE_UNSAID {
-            let twin = self.mergeable.insert((parent, name.to_vec(), counter), uuid);
+            let twin = self.mergeable.insert((parent, Sha256::digest(name).into(), counter), uuid);
             if let Some(twin) = twin {
                 found.at(Rule::TrackSiblings, place, || {
-                    let name = String::from_utf8_lossy(name).escape_debug().to_string();
+                    let name = String::from_utf8_lossy(name);
                     format!("found track {uuid} with the name `{name}` and parent of track {twin}, expected both to say their sibling_merge_behavior, or another name")
                 });
             }
         }
-        self.known.insert(uuid, Track { place, parent, content: descriptor.to_vec() });
+        self.known.insert(uuid, Track { place, parent, content });
     }
 
     pub(super) fn finish(&self, found: &mut Found) {

@@ -149,13 +149,15 @@ fn natural(raw: &RawValue) -> Option<BigUint> {
 
 /// One unit per id; recorders may list a row per producer of a unit.
 fn units(streams: &[FileStream], domains: &[Domain]) -> Result<Vec<Unit>, String> {
+    let domain_of_id: BTreeMap<u64, usize> =
+        (0..).zip(domains).map(|(at, domain)| (domain.id, at)).collect();
     let mut units: BTreeMap<u64, Unit> = BTreeMap::new();
     for stream in streams {
         let place = format!("unit {}", stream.unit_id);
         printable("unit name", &stream.unit)?;
-        let domain = domains
-            .iter()
-            .position(|domain| domain.id == stream.domain_id)
+        let domain = domain_of_id
+            .get(&stream.domain_id)
+            .copied()
             .ok_or_else(|| format!("{place}: found domain {}, expected a listed one", stream.domain_id))?;
         let unit = Unit { id: stream.unit_id, name: stream.unit.clone(), domain };
         let known = units.entry(unit.id).or_insert_with(|| unit.clone());

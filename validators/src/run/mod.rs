@@ -7,6 +7,7 @@ mod log;
 mod manifest;
 mod stats;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ pub(crate) use log::{Log, LogFault, LogGap, LogLine, LogRow};
 pub(crate) use manifest::{Domain, Manifest, Unit};
 pub(crate) use stats::{Stats, StreamTotals};
 
+use crate::printable::printable;
 use crate::regular::open_regular;
 
 /// Most bytes of a manifest or of statistics.
@@ -22,7 +24,12 @@ const LONGEST: u64 = 1 << 30;
 
 /// A file or folder that cannot be used as input. Says nothing about the run.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{}: {problem}", .path.display(), .line.map(|line| format!(":{line}")).unwrap_or_default())]
+#[error(
+    "{}{}: {}",
+    printable(&.path.display().to_string()),
+    .line.map(|line| format!(":{line}")).unwrap_or_default(),
+    printable(.problem)
+)]
 pub struct InputError {
     /// The file or folder.
     pub path: PathBuf,
@@ -114,10 +121,11 @@ impl RunDir {
 
     /// Names of log files that belong to no domain of the manifest.
     pub(crate) fn foreign_logs(&self) -> Result<Vec<String>, InputError> {
+        let known: BTreeSet<&str> = self.manifest.domains.iter().map(|domain| &*domain.name).collect();
         let mut names = Vec::new();
         for name in self.names()? {
             let domain = name.strip_prefix("text-domain-").and_then(|rest| rest.strip_suffix(".log"));
-            if domain.is_some_and(|domain| self.manifest.domains.iter().all(|known| known.name != domain)) {
+            if domain.is_some_and(|domain| !known.contains(domain)) {
                 names.push(name);
             }
         }

@@ -41,6 +41,14 @@ pub enum EntryFault {
         /// The length claimed; `u64::MAX` if the varint itself is impossible.
         claimed: u64,
     },
+    /// More bytes than the reader takes in at once.
+    #[error("found a packet of {length} bytes, expected at most {limit}")]
+    TooLong {
+        /// The length announced.
+        length: u64,
+        /// The limit in force.
+        limit: u64,
+    },
 }
 
 /// An [`EntryFault`] at a file offset.
@@ -169,6 +177,8 @@ pub struct EntryReader<R> {
     end: usize,
     /// File offset of `buffer[start]`.
     offset: u64,
+    /// Most payload bytes of an entry.
+    longest: usize,
     exhausted: bool,
     ended: bool,
 }
@@ -176,7 +186,14 @@ pub struct EntryReader<R> {
 impl<R: Read> EntryReader<R> {
     /// Reads entries from the current position of `source`, which counts as offset 0.
     pub fn new(source: R) -> Self {
-        Self { source, buffer: vec![0; CHUNK], start: 0, end: 0, offset: 0, exhausted: false, ended: false }
+        let (buffer, longest) = (vec![0; CHUNK], MAX_LENGTH as usize);
+        Self { source, buffer, start: 0, end: 0, offset: 0, longest, exhausted: false, ended: false }
+    }
+
+    /// Refuses entries of more than `longest` payload bytes, whether the bytes are there or not.
+    pub fn refuse_longer(mut self, longest: usize) -> Self {
+        self.longest = longest;
+        self
     }
 
     /// The next entry; `None` at a clean end and after an error.
@@ -219,6 +236,10 @@ impl<R: Read> EntryReader<R> {
             let (need, fault) = match header(&self.buffer[self.start..self.end]) {
                 Header::Bad(fault) => return Err(self.entry_error(fault)),
                 Header::Torn => (have + 1, EntryFault::TornHeader),
+                Header::Whole { payload_len, .. } if payload_len > self.longest => {
+                    let (length, limit) = (payload_len as u64, self.longest as u64);
+                    return Err(self.entry_error(EntryFault::TooLong { length, limit }));
+                }
                 Header::Whole { header_len, payload_len } => {
                     let whole = header_len + payload_len;
                     if have >= whole {
@@ -361,10 +382,14 @@ mod tests {
         assert!(reader.next_entry().is_err());
         assert!(reader.buffer.len() <= 2 * CHUNK);
 
+        let mut reader = EntryReader::new(&torn[..]).refuse_longer(1 << 20);
+        let refused = reader.next_entry().unwrap_err().to_string();
+        assert_eq!(refused, "at byte 0: found a packet of 2147483647 bytes, expected at most 1048576");
+
         let mut large = vec![0x0a, 0x80, 0x80, 0xc0, 0x00];
         large.extend(std::iter::repeat_n(7, 1 << 20));
         large.extend_from_slice(&TWO);
-        let mut reader = EntryReader::new(&large[..]);
+        let mut reader = EntryReader::new(&large[..]).refuse_longer(1 << 20);
         let entry = reader.next_entry().unwrap().unwrap();
         assert_eq!((entry.header_len, entry.payload.len()), (5, 1 << 20));
         assert_eq!(reader.next_entry().unwrap().unwrap().offset, (1 << 20) + 5);

@@ -2,7 +2,8 @@
 //!
 //! An entry is kept if it is complete, its packet's own fields are well formed, and, for a wrapper, its one stream
 //! is whole by its checksum and holds only such packets and no wrapper. The first entry that fails ends the prefix.
-//! Invariants: a rejected entry leaves no mark in the report; the scan is linear. Deliberately does not judge meaning.
+//! Invariants: a rejected entry leaves no mark in the report; the scan is linear; memory is that of one wrapper's
+//! content and of [`MOST_TOLD_APART`] sequences and tracks. Deliberately does not judge meaning.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -59,6 +60,9 @@ pub struct Cut {
     /// What is wrong with that entry.
     pub reason: CutReason,
 }
+
+/// Most sequences and most tracks of slices that are told apart; what goes beyond is counted in the totals alone.
+pub const MOST_TOLD_APART: usize = 1 << 18;
 
 /// Bounds and choices of a prefix scan.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +124,8 @@ pub struct PrefixReport {
     pub last_timestamp_ns: Option<u64>,
     /// The kept part of each sequence, by id.
     pub sequences: BTreeMap<u32, SequenceSummary>,
+    /// Packets of sequences beyond those that are told apart.
+    pub unlisted_packets: u64,
     /// Slices begun and not ended, per track.
     pub open_slices: BTreeMap<SliceTrack, u64>,
 }
@@ -185,6 +191,11 @@ impl PrefixScanner {
         Ok(())
     }
 
+    /// Bytes of what was kept so far, wrappers opened.
+    pub fn content_bytes(&self) -> u64 {
+        self.kept.report.content_bytes
+    }
+
     /// The content of the entry accepted last, if that was a wrapper.
     pub fn content(&self) -> &[u8] {
         self.inflater.output()
@@ -197,7 +208,6 @@ impl PrefixScanner {
         report.last_timestamp_ns =
             sequences.iter().filter_map(|sequence| sequence.summary.last_timestamp_ns).max();
         report.sequences = sequences.iter().map(|sequence| (sequence.id, sequence.summary)).collect();
-        report.open_slices.retain(|_, depth| *depth > 0);
         report
     }
 }
@@ -219,7 +229,7 @@ impl Kept {
             return self.record(&(*event).into());
         }
         let Some(id) = event.sequence_id else { return };
-        let sequence = self.sequence(id);
+        let Some(sequence) = self.sequence(id) else { return };
         let time = event.timestamp.and_then(|raw| sequence.clocks.time(raw, None));
         sequence.summary.packets += 1;
         sequence.summary.last_timestamp_ns = sequence.summary.last_timestamp_ns.max(time);
@@ -228,23 +238,29 @@ impl Kept {
 
     fn record(&mut self, packet: &Packet<'_>) {
         let Some(id) = packet.sequence_id else { return };
-        let sequence = self.sequence(id);
+        let Some(sequence) = self.sequence(id) else { return };
         let time = sequence.clocks.apply(packet);
         sequence.summary.packets += 1;
         sequence.summary.last_timestamp_ns = sequence.summary.last_timestamp_ns.max(time);
         self.record_slice(id, packet.track_event);
     }
 
+    /// The sequence of an id; `None`, and its packet counted, beyond those that are told apart.
     #[inline]
-    fn sequence(&mut self, id: u32) -> &mut Sequence {
+    fn sequence(&mut self, id: u32) -> Option<&mut Sequence> {
         if self.sequences.get(self.current).is_none_or(|sequence| sequence.id != id) {
-            let sequences = &mut self.sequences;
-            self.current = *self.index.entry(id).or_insert_with(|| {
-                sequences.push(Sequence { id, ..Sequence::default() });
-                sequences.len() - 1
+            let known = self.index.get(&id).copied();
+            if known.is_none() && self.sequences.len() >= MOST_TOLD_APART {
+                self.report.unlisted_packets += 1;
+                return None;
+            }
+            self.current = known.unwrap_or_else(|| {
+                self.sequences.push(Sequence { id, ..Sequence::default() });
+                self.index.insert(id, self.sequences.len() - 1);
+                self.sequences.len() - 1
             });
         }
-        &mut self.sequences[self.current]
+        self.sequences.get_mut(self.current)
     }
 
     /// Counts a slice that the current sequence's event begins or ends.
@@ -253,8 +269,14 @@ impl Kept {
         let Some((begins, track)) = event.and_then(slice_edge) else { return };
         let track = track.or_else(|| self.sequences[self.current].clocks.default_track());
         let track = track.map_or(SliceTrack::Sequence(id), SliceTrack::Track);
-        let depth = self.report.open_slices.entry(track).or_default();
-        *depth = if begins { *depth + 1 } else { depth.saturating_sub(1) };
+        let open = &mut self.report.open_slices;
+        match open.get_mut(&track) {
+            Some(depth) if begins => *depth += 1,
+            Some(1) => drop(open.remove(&track)),
+            Some(depth) => *depth -= 1,
+            None if begins && open.len() < MOST_TOLD_APART => drop(open.insert(track, 1)),
+            None => {}
+        }
     }
 }
 

@@ -11,6 +11,10 @@ use super::packet::Codec;
 /// Default bound on one wrapper's content: far above any writer's blocks, far below a machine's memory.
 pub const DEFAULT_MAX_INFLATED: usize = 256 << 20;
 
+/// Bounds of a zstd frame's window, as powers of two: the format's smallest, and the largest of its reference decoder.
+const SMALLEST_WINDOW: u32 = 10;
+const LARGEST_WINDOW: u32 = 27;
+
 /// Why a wrapper's stream is not usable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -118,10 +122,13 @@ impl Inflater {
     }
 
     fn inflate_zstd(&mut self, stream: &[u8]) -> Result<(), InflateFault> {
-        use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+        use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
         let corrupt = |error: std::io::Error| InflateFault::Corrupt { detail: error.to_string() };
         let mut decoder = Decoder::new().map_err(corrupt)?;
+        // A frame's window is allocated before any content comes out: it may be no larger than the content.
+        let window = self.limit.max(1).next_power_of_two().ilog2().clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
+        decoder.set_parameter(DParameter::WindowLogMax(window)).map_err(corrupt)?;
         let mut input = InBuffer::around(stream);
         loop {
             if self.out.len() == self.out.capacity() {

@@ -175,8 +175,12 @@ fn checkpoint(trace: &mut Vec<u8>, ns: u64, first: bool) {
                 })
             };
             bytes(1, &entry(1, "clock"), out);
-            for (name, id) in KINDS {
+            bytes(1, &entry(2, "meta"), out);
+            for (name, id) in KINDS.into_iter().chain([("clock.domain", 8), ("run", 9)]) {
                 bytes(2, &entry(id, name), out);
+            }
+            for (id, name) in (1..).zip(STATED) {
+                bytes(3, &entry(id, name), out);
             }
         });
         bytes(12, &interned, out);
@@ -197,12 +201,55 @@ fn checkpoint(trace: &mut Vec<u8>, ns: u64, first: bool) {
     });
 }
 
+/// Annotation names of the statements; an id is a position, from 1.
+const STATED: [&str; 6] = ["id", "period_num", "period_den", "phase_num", "phase_den", "run_id"];
+
+/// What the trace says of its clocks and its run: an instant on each clock's track, and one on the root.
+fn statements(trace: &mut Vec<u8>) {
+    let mut instant = |name: u64, track: u64, annotations: &[Vec<u8>]| {
+        let event = message(|out| {
+            uint(9, 3, out);
+            uint(3, 2, out);
+            uint(10, name, out);
+            uint(11, track, out);
+            annotations.iter().for_each(|annotation| bytes(4, annotation, out));
+        });
+        packet(trace, |out| {
+            uint(8, 0, out);
+            uint(10, 2, out);
+            uint(13, 2, out);
+            bytes(11, &event, out);
+        });
+    };
+    let clocks = [[1, 1, 914_000_000, 0, 1], [2, 1, 1_326_000_000, 137, 1_000_000_000_000]];
+    for (track, values) in DOMAINS.into_iter().zip(clocks) {
+        let annotations = (1..).zip(values).map(|(name, value)| {
+            message(|out| {
+                uint(1, name, out);
+                uint(3, value, out);
+            })
+        });
+        instant(8, track, &annotations.collect::<Vec<_>>());
+    }
+    let run_id = message(|out| {
+        uint(1, 6, out);
+        bytes(6, RUN_ID.as_bytes(), out);
+    });
+    instant(9, ROOT, &[run_id]);
+}
+
+/// Whether a packet is one of the statements.
+pub fn is_statement(packet: &wire::Message) -> bool {
+    packet.sub(11).is_some_and(|event| event.uint(3) == Some(2))
+}
+
 /// The trace of `events`: plain packets, or wrapped in zlib streams of at most 256 KiB of content.
 pub fn trace(events: &[Event], wrapped: bool) -> Vec<u8> {
     let mut trace = Vec::new();
     descriptors(&mut trace);
     let mut block = Vec::new();
     checkpoint(&mut block, 0, true);
+    statements(&mut block);
     let mut last = 0;
     for (index, event) in events.iter().enumerate() {
         if index > 0 && index % 50_000 == 0 {
