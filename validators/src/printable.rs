@@ -32,7 +32,8 @@ mod tests {
 
     #[test]
     fn printable_text_stays_and_everything_else_is_escaped() {
-        for plain in ["", "unit a.b #3 (fifo.write, cycle 7)", "\"quoted\" 'and' C:\\path", "Größe 取引 🦀"] {
+        for plain in ["", "unit a.b #3 (fifo.write, cycle 7)", "\"quoted\" 'and' C:\\path", "Größe 取引 🦀"]
+        {
             assert_eq!(printable(plain), plain);
         }
         assert_eq!(printable("\x1b[2J\x1b]0;t\x07"), "\\u{1b}[2J\\u{1b}]0;t\\u{7}");

@@ -145,10 +145,11 @@ impl Imported {
     /// The index of a new name. Names beyond what 16 bits tell apart share the last index, which the engine's own
     /// counts contradict.
     fn add_kind(&mut self, kind_of_name: &mut BTreeMap<Vec<u8>, u16>, name: &[u8]) -> u16 {
-        let Ok(kind @ ..u16::MAX) = u16::try_from(self.kinds.len()) else {
+        let kind = u16::try_from(self.kinds.len()).unwrap_or(u16::MAX);
+        if kind == u16::MAX {
             self.kinds.resize(1 << 16, "(another name)".to_owned());
-            return u16::MAX;
-        };
+            return kind;
+        }
         self.kinds.push(String::from_utf8_lossy(name).into_owned());
         kind_of_name.insert(name.to_owned(), kind);
         kind

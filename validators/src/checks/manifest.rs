@@ -120,21 +120,25 @@ impl Comparison<'_> {
             &statement.numbers
         else {
             let keys = NUMBERS.map(|key| key.trim_start_matches("debug.")).join(", ");
-            return self
-                .differs(statement.slice, format!("found a clock.domain without all of {keys}"));
+            return self.differs(statement.slice, format!("found a clock.domain without all of {keys}"));
         };
         let known = u64::try_from(id).ok().and_then(|id| self.domain_of_id.get(&id).copied());
         let Some(at) = known else {
-            return self.differs(statement.slice, format!("found domain {id}, which the manifest does not list"));
+            return self
+                .differs(statement.slice, format!("found domain {id}, which the manifest does not list"));
         };
         self.domains.insert(statement.track, at);
         let domain = &self.manifest.domains[at];
-        let stated = [("period", (period_num, period_den), &domain.period), ("phase", (phase_num, phase_den), &domain.phase)];
+        let stated = [
+            ("period", (period_num, period_den), &domain.period),
+            ("phase", (phase_num, phase_den), &domain.phase),
+        ];
         for (what, (num, den), (expected_num, expected_den)) in stated {
             if num * expected_den != expected_num * den {
                 let name = &domain.name;
-                let message =
-                    format!("domain {name}: found {what} {num}/{den} s in the trace, expected {expected_num}/{expected_den} s of the manifest");
+                let message = format!(
+                    "domain {name}: found {what} {num}/{den} s in the trace, expected {expected_num}/{expected_den} s of the manifest"
+                );
                 self.differs(statement.slice, message);
             }
         }
@@ -152,7 +156,8 @@ impl Comparison<'_> {
             if found != manifest.run_id {
                 check.find(|| {
                     let expected = &manifest.run_id;
-                    Finding::new(format!("found the run's track named {found:?}, expected {expected:?}")).hint(HINT)
+                    Finding::new(format!("found the run's track named {found:?}, expected {expected:?}"))
+                        .hint(HINT)
                 });
             }
         }
@@ -171,8 +176,11 @@ impl Comparison<'_> {
             if root.is_some() && tracks.parent(*track) != *root {
                 check.find(|| {
                     let parent = tracks.parent(*track).map_or("nothing", |parent| tracks.name(parent));
-                    Finding::new(format!("domain {}: found its track below {parent:?}, expected the run's", domain.name))
-                        .hint(HINT)
+                    Finding::new(format!(
+                        "domain {}: found its track below {parent:?}, expected the run's",
+                        domain.name
+                    ))
+                    .hint(HINT)
                 });
             }
         }
@@ -184,7 +192,8 @@ impl Comparison<'_> {
         self.domains.values().for_each(|at| stated[*at] = true);
         for (domain, _) in self.manifest.domains.iter().zip(&stated).filter(|(_, stated)| !**stated) {
             self.check.find(|| {
-                Finding::new(format!("domain {}: found no clock.domain of it, expected one", domain.name)).hint(HINT)
+                Finding::new(format!("domain {}: found no clock.domain of it, expected one", domain.name))
+                    .hint(HINT)
             });
         }
     }
@@ -194,7 +203,8 @@ impl Comparison<'_> {
 /// a ratio of whole numbers.
 fn is_label(found: &str, domain: &Domain) -> bool {
     let rest = found.strip_prefix(&*domain.name).and_then(|rest| rest.strip_prefix(" ("));
-    let Some((number, unit)) = rest.and_then(|rest| rest.strip_suffix(')')).and_then(|rest| rest.split_once(' '))
+    let Some((number, unit)) =
+        rest.and_then(|rest| rest.strip_suffix(')')).and_then(|rest| rest.split_once(' '))
     else {
         return false;
     };
@@ -206,7 +216,8 @@ fn is_label(found: &str, domain: &Domain) -> bool {
         _ => return false,
     };
     let natural = |digits: &str| {
-        let plain = !digits.is_empty() && digits.len() <= 1000 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let plain =
+            !digits.is_empty() && digits.len() <= 1000 && digits.bytes().all(|byte| byte.is_ascii_digit());
         plain.then(|| BigUint::parse_bytes(digits.as_bytes(), 10)).flatten()
     };
     let ratio = match (number.split_once('/'), number.split_once('.')) {
@@ -237,7 +248,16 @@ mod tests {
         for good in ["sm (914 MHz)", "sm (0.914 GHz)", "sm (914000 kHz)", "sm (1828000000/2 Hz)"] {
             assert!(is_label(good, &mhz), "{good}");
         }
-        for bad in ["sm", "sm (915 MHz)", "lts (914 MHz)", "sm (914 MHz", "sm (914)", "sm (914 mHz)", "sm (.914. GHz)", ""] {
+        for bad in [
+            "sm",
+            "sm (915 MHz)",
+            "lts (914 MHz)",
+            "sm (914 MHz",
+            "sm (914)",
+            "sm (914 mHz)",
+            "sm (.914. GHz)",
+            "",
+        ] {
             assert!(!is_label(bad, &mhz), "{bad}");
         }
         assert!(is_label("sm (1/3 Hz)", &domain(3, 1)));

@@ -23,8 +23,10 @@ impl Tracks {
         session.query("tracks", TRACKS, |row| -> Result<(), EngineError> {
             let Ok(id) = u32::try_from(row.int(0)?) else { return Ok(()) };
             let cells = row.cells();
-            let name = if cells.get(1) == Some(&Cell::Null) { String::new() } else { row.text(1)?.into_owned() };
-            let parent = if cells.get(2) == Some(&Cell::Null) { None } else { u32::try_from(row.int(2)?).ok() };
+            let name =
+                if cells.get(1) == Some(&Cell::Null) { String::new() } else { row.text(1)?.into_owned() };
+            let parent =
+                if cells.get(2) == Some(&Cell::Null) { None } else { u32::try_from(row.int(2)?).ok() };
             tracks.insert(id, (name, parent));
             Ok(())
         })?;

@@ -38,7 +38,7 @@ rules! {
     InterningUndefined "interning-undefined" "the importer shows the event without the name or value",
     ExtensionUndeclared "extension-undeclared" "without an ExtensionDescriptor the importer ignores the arguments",
     DroppedWithoutClear "dropped-without-clear" "the importer skips the sequence's packets until its state is cleared",
-    TrackRedefined "track-redefined" "the first description of a track wins in silence",
+    TrackRedefined "track-redefined" "the first description of a track wins",
     TrackParent "track-parent" "the importer drops the events of a track whose parent does not exist",
     TrackSiblings "track-siblings" "from v52 on the importer folds equal-named siblings into one; say NONE on both, or BY_TRACK_NAME where that is meant",
     SliceBalance "slice-balance" "slices that begin and end unevenly pair with the wrong ends, without an error",

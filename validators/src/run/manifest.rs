@@ -149,8 +149,7 @@ fn natural(raw: &RawValue) -> Option<BigUint> {
 
 /// One unit per id; recorders may list a row per producer of a unit.
 fn units(streams: &[FileStream], domains: &[Domain]) -> Result<Vec<Unit>, String> {
-    let domain_of_id: BTreeMap<u64, usize> =
-        (0..).zip(domains).map(|(at, domain)| (domain.id, at)).collect();
+    let domain_of_id: BTreeMap<u64, usize> = (0..).zip(domains).map(|(at, domain)| (domain.id, at)).collect();
     let mut units: BTreeMap<u64, Unit> = BTreeMap::new();
     for stream in streams {
         let place = format!("unit {}", stream.unit_id);

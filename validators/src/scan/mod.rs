@@ -19,8 +19,8 @@ pub use packet::{
     Codec, Packet, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, SYNC_MARKER, field,
 };
 pub use prefix::{
-    Cut, CutReason, MOST_TOLD_APART, PrefixOptions, PrefixReport, PrefixScanner, SequenceSummary, SliceTrack, prefix,
-    prefix_of_reader,
+    Cut, CutReason, MOST_TOLD_APART, PrefixOptions, PrefixReport, PrefixScanner, SequenceSummary, SliceTrack,
+    prefix, prefix_of_reader,
 };
 pub use wire::{Field, FieldError, Fields, MAX_LENGTH, Value, WireFault, varint};
 pub use wrapper::{DEFAULT_MAX_INFLATED, InflateFault, Inflater};

@@ -270,11 +270,12 @@ impl Kept {
         let track = track.or_else(|| self.sequences[self.current].clocks.default_track());
         let track = track.map_or(SliceTrack::Sequence(id), SliceTrack::Track);
         let open = &mut self.report.open_slices;
+        let room = open.len() < MOST_TOLD_APART;
         match open.get_mut(&track) {
             Some(depth) if begins => *depth += 1,
             Some(1) => drop(open.remove(&track)),
             Some(depth) => *depth -= 1,
-            None if begins && open.len() < MOST_TOLD_APART => drop(open.insert(track, 1)),
+            None if begins && room => drop(open.insert(track, 1)),
             None => {}
         }
     }
