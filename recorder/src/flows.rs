@@ -146,6 +146,20 @@ mod tests {
     }
 
     #[test]
+    fn what_grows_together_is_one_interval() {
+        let mut transactions = Transactions::new();
+        let mut hint = 0;
+        let most = MAX_RUNS as u64;
+        // Every other id, then those between, twice: without joining there would be too many intervals.
+        for base in [0, 4 * most] {
+            for offset in [0, 1] {
+                (1..most).for_each(|n| transactions.see(base + 2 * n + offset, &mut hint));
+            }
+        }
+        assert_eq!(transactions.edges(), Some(0));
+    }
+
+    #[test]
     fn scattered_ids_give_no_count() {
         let mut transactions = Transactions::new();
         let mut hint = 0;
