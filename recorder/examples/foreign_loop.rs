@@ -8,12 +8,11 @@ use std::collections::VecDeque;
 use clockweave_model::{ClockDomain, KindId, Phase, Seconds};
 use clockweave_recorder::{Recorder, RunTotals};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let dir = std::env::args().nth(1).ok_or("usage: foreign_loop DIRECTORY")?;
+pub(crate) fn run(dir: &std::path::Path) -> Result<u64, Box<dyn std::error::Error>> {
     let sender = ClockDomain::new(1, "sender", "914MHz".parse()?, Seconds::ZERO)?;
     let receiver = ClockDomain::new(2, "receiver", "1326MHz".parse()?, Seconds::from_ps(137))?;
 
-    let mut builder = Recorder::builder(&dir);
+    let mut builder = Recorder::builder(dir);
     builder.run_id("foreign loop").domain(&sender)?.domain(&receiver)?;
     let send = builder.add_stream(1, 1, "send")?;
     let take = builder.add_stream(2, 2, "take")?;
@@ -38,7 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         recorder.end_instant(now.floor_ns())?;
         instants += 1;
     }
-    let stats = recorder.close(RunTotals { batches: instants, ..RunTotals::default() })?;
-    println!("{} events in {dir}", stats.events);
+    Ok(recorder.close(RunTotals { batches: instants, ..RunTotals::default() })?.events)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let dir = std::env::args().nth(1).ok_or("usage: foreign_loop DIRECTORY")?;
+    println!("{} events in {dir}", run(dir.as_ref())?);
     Ok(())
 }

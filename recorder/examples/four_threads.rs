@@ -26,9 +26,8 @@ fn simulate(producer: &mut Producer, seed: u64) -> Result<(), RecordError> {
     producer.finish()
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let dir = std::env::args().nth(1).ok_or("usage: four_threads DIRECTORY")?;
-    let mut builder = Recorder::builder(&dir);
+pub(crate) fn run(dir: &std::path::Path) -> Result<u64, Box<dyn std::error::Error>> {
+    let mut builder = Recorder::builder(dir);
     builder.run_id("four threads");
     for (id, name, frequency) in
         [(1, "a", "914MHz"), (2, "b", "1326MHz"), (3, "c", "1GHz"), (4, "d", "333.5MHz")]
@@ -44,7 +43,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for thread in threads {
         thread.join().map_err(|_| "a thread panicked")??;
     }
-    let stats = recorder.close(RunTotals::default())?;
-    println!("{} events of {} streams in {dir}", stats.events, stats.clockweave.streams.len());
+    Ok(recorder.close(RunTotals::default())?.events)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let dir = std::env::args().nth(1).ok_or("usage: four_threads DIRECTORY")?;
+    println!("{} events in {dir}", run(dir.as_ref())?);
     Ok(())
 }

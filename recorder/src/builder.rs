@@ -400,7 +400,7 @@ impl RecorderBuilder {
         let mut logs = Vec::new();
         if self.text {
             for domain in &roster.domains {
-                logs.push(setup.create(&text_log_name(domain.name()))?);
+                logs.push(setup.create(text_log_name(domain.name()))?);
             }
         }
         // What is derived repeats nothing that hints tell of.

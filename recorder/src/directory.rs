@@ -86,7 +86,7 @@ fn claim(dir: &Path) -> Result<Claim, RecordError> {
 }
 
 /// Creates `name` in `dir`; an existing file is an error, since [`prepare`] left none.
-pub(crate) fn create(dir: &Path, name: &str) -> Result<(File, PathBuf), RecordError> {
+pub(crate) fn create(dir: &Path, name: impl AsRef<Path>) -> Result<(File, PathBuf), RecordError> {
     let path = dir.join(name);
     match File::options().write(true).create_new(true).open(&path) {
         Ok(file) => Ok((file, path)),

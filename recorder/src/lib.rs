@@ -41,6 +41,7 @@ mod builder;
 mod concurrent;
 mod cursor;
 mod directory;
+pub mod encoder;
 mod error;
 mod flows;
 mod frontier;

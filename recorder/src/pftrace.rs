@@ -16,22 +16,25 @@ mod full;
 mod instant;
 mod interning;
 mod packet;
-mod schema;
+pub(crate) mod schema;
 mod sink;
 mod tracks;
 mod varint;
 
 pub use compression::{Compression, UnknownCompression};
 
-pub(crate) use checkpoint::{Preamble, RunFacts};
+pub(crate) use checkpoint::{
+    CLOCK_TRACE_FILE, Preamble, RunFacts, clock_snapshot, first_state, marker_packet, track_packet,
+};
 pub(crate) use compression::Wrapper;
 pub(crate) use deflate::Hint;
 pub(crate) use event::{Annotations, Arguments, DebugFields};
-pub(crate) use framing::{BLOCK_BYTES as TRACE_BLOCK_BYTES, Cadence, Framing};
+pub(crate) use framing::{BLOCK_BYTES as TRACE_BLOCK_BYTES, Blocks, Cadence, Framing};
 pub(crate) use full::FullSink;
 pub(crate) use interning::kind_names;
+pub(crate) use packet::{bytes, field, fixed64};
 pub(crate) use sink::TraceSink;
-pub(crate) use tracks::TrackPlan;
+pub(crate) use tracks::{TrackPlan, Uuids};
 
 /// How an event carries its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -187,7 +187,7 @@ impl WriterSetup {
     }
 
     /// Creates a file.
-    pub(crate) fn create(&mut self, name: &str) -> Result<FileId, RecordError> {
+    pub(crate) fn create(&mut self, name: impl AsRef<Path>) -> Result<FileId, RecordError> {
         let (file, path) = directory::create(&self.dir, name)?;
         let file = (self.files.len() < MAX_OPEN).then_some(file);
         self.files.push(OutputFile { path, file, committed: 0, tail: false });

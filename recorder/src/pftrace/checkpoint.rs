@@ -19,7 +19,7 @@ const CLOCK_DELTA: u32 = 64;
 /// Absolute nanoseconds; declared because readers of this layout expect it.
 const CLOCK_ABSOLUTE: u32 = 65;
 /// Perfetto's clock for times that mean nothing outside the file.
-const CLOCK_TRACE_FILE: u32 = 11;
+pub(crate) const CLOCK_TRACE_FILE: u32 = 11;
 
 /// Number of the extension field of the track event.
 pub(crate) const EXTENSION_FIELD: i32 = 9900;
@@ -78,23 +78,14 @@ impl Preamble {
         let mut explanations: Vec<Vec<u8>> =
             roster.domains.iter().zip(&tracks.domains).map(|(d, track)| explain_domain(d, *track)).collect();
         explanations.push(explain_run(facts, tracks.root));
-        let on_sequence =
-            TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..TracePacket::default() };
         Self {
             extension: (args == ArgsEncoding::Debug).then(|| extension_packet(facts.view)),
-            marker: TracePacket {
-                synchronization_marker: Some(SYNCHRONIZATION_MARKER.to_vec()),
-                ..TracePacket::default()
-            }
-            .entry(),
+            marker: marker_packet(),
             tracks: tracks.descriptors.iter().cloned().map(track_packet).collect(),
             explanations,
             state: TracePacket {
-                sequence_flags: Some(STATE_CLEARED),
-                first_packet_on_sequence: Some(true),
-                trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(CLOCK_DELTA) }),
                 interned_data: Some(interning::tables(kinds, args, facts.view, facts.lossless)),
-                ..on_sequence
+                ..first_state()
             },
         }
     }
@@ -113,23 +104,45 @@ impl Preamble {
     /// The state packet at `ns`; it clears what the reader knew and declares clocks and names. It
     /// carries no event, because one in a packet with a snapshot would be dropped.
     pub(crate) fn state(&mut self, ns: u64) -> Vec<u8> {
-        let clock =
-            |id: u32, is_incremental| Clock { clock_id: Some(id), timestamp: Some(ns), is_incremental };
-        self.state.clock_snapshot = Some(ClockSnapshot {
-            clocks: vec![
-                clock(CLOCK_DELTA, Some(true)),
-                clock(CLOCK_ABSOLUTE, None),
-                clock(CLOCK_TRACE_FILE, None),
-            ],
-            primary_trace_clock: Some(CLOCK_TRACE_FILE),
-        });
+        self.state.clock_snapshot = Some(clock_snapshot(ns));
         let entry = self.state.entry();
         self.state.first_packet_on_sequence = None;
         entry
     }
 }
 
-fn track_packet(track: TrackDescriptor) -> Vec<u8> {
+/// The first state packet of a sequence, but for clocks and names.
+pub(crate) fn first_state() -> TracePacket {
+    TracePacket {
+        trusted_packet_sequence_id: Some(SEQUENCE),
+        sequence_flags: Some(STATE_CLEARED),
+        first_packet_on_sequence: Some(true),
+        trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(CLOCK_DELTA) }),
+        ..TracePacket::default()
+    }
+}
+
+/// The clocks of the sequence, all at `ns`.
+pub(crate) fn clock_snapshot(ns: u64) -> ClockSnapshot {
+    let clock = |id: u32, is_incremental| Clock { clock_id: Some(id), timestamp: Some(ns), is_incremental };
+    ClockSnapshot {
+        clocks: vec![
+            clock(CLOCK_DELTA, Some(true)),
+            clock(CLOCK_ABSOLUTE, None),
+            clock(CLOCK_TRACE_FILE, None),
+        ],
+        primary_trace_clock: Some(CLOCK_TRACE_FILE),
+    }
+}
+
+/// What a checkpoint begins with.
+pub(crate) fn marker_packet() -> Vec<u8> {
+    let synchronization_marker = Some(SYNCHRONIZATION_MARKER.to_vec());
+    TracePacket { synchronization_marker, ..TracePacket::default() }.entry()
+}
+
+/// Declares a track.
+pub(crate) fn track_packet(track: TrackDescriptor) -> Vec<u8> {
     let trusted_packet_sequence_id = Some(SEQUENCE);
     TracePacket { track_descriptor: Some(track), trusted_packet_sequence_id, ..TracePacket::default() }
         .entry()

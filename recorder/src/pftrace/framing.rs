@@ -23,7 +23,7 @@ use crate::writer::{Block, FileId, Form, Outlet};
 pub(crate) const BLOCK_BYTES: usize = BLOCK_LIMIT + if ROOM > SLACK { ROOM } else { SLACK };
 
 /// Blocks of packets on their way to the file.
-struct Blocks {
+pub(crate) struct Blocks {
     outlet: Outlet,
     file: FileId,
     form: Form,
@@ -31,8 +31,19 @@ struct Blocks {
 }
 
 impl Blocks {
+    pub(crate) fn new(mut outlet: Outlet, file: FileId, compressed: bool) -> Self {
+        let form = if compressed { Form::Wrapped } else { Form::Plain };
+        let open = outlet.block();
+        Self { outlet, file, form, open }
+    }
+
+    /// The way to the writing thread.
+    pub(crate) fn outlet(&self) -> &Outlet {
+        &self.outlet
+    }
+
     /// Appends packets that no compressed packet may hold.
-    fn outside<'a>(&mut self, packets: impl IntoIterator<Item = &'a Vec<u8>>) {
+    pub(crate) fn outside<'a>(&mut self, packets: impl IntoIterator<Item = &'a Vec<u8>>) {
         self.send();
         let form = std::mem::replace(&mut self.form, Form::Plain);
         packets.into_iter().for_each(|packet| self.append(packet));
@@ -40,7 +51,8 @@ impl Blocks {
         self.form = form;
     }
 
-    fn append(&mut self, packet: &[u8]) {
+    /// Appends a packet that was written elsewhere.
+    pub(crate) fn append(&mut self, packet: &[u8]) {
         assert!(packet.len() <= BLOCK_LIMIT, "no packet is as large as a block");
         if self.open.len + packet.len() > BLOCK_LIMIT {
             self.send();
@@ -51,7 +63,7 @@ impl Blocks {
     }
 
     /// Hands the block over, unless it is empty.
-    fn send(&mut self) {
+    pub(crate) fn send(&mut self) {
         if self.open.len > 0 {
             let full = std::mem::replace(&mut self.open, self.outlet.block());
             self.outlet.send(self.file, self.form, full);
@@ -80,7 +92,7 @@ impl Blocks {
     }
 
     /// Makes the open block reach the file, to be replaced when it is complete.
-    fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if self.open.len == 0 {
             return;
         }
@@ -125,17 +137,14 @@ pub(crate) struct Framing {
 impl Framing {
     /// Opens the trace.
     pub(crate) fn new(
-        mut outlet: Outlet,
+        outlet: Outlet,
         file: FileId,
         compressed: bool,
         preamble: Preamble,
         cadence: Cadence,
     ) -> Self {
-        let form = if compressed { Form::Wrapped } else { Form::Plain };
-        let open = outlet.block();
-        let blocks = Blocks { outlet, file, form, open };
         let mut framing = Self {
-            blocks,
+            blocks: Blocks::new(outlet, file, compressed),
             last_ns: 0,
             remaining: 0,
             cadence,
@@ -267,6 +276,6 @@ impl Framing {
     }
 
     pub(crate) fn outlet(&self) -> &Outlet {
-        &self.blocks.outlet
+        self.blocks.outlet()
     }
 }

@@ -18,18 +18,24 @@ pub(crate) struct EventPacket {
     arguments: Vec<u8>,
 }
 
-fn field(out: &mut Vec<u8>, number: u32, value: u64) {
+/// Appends a field that is a number.
+#[inline]
+pub(crate) fn field(out: &mut Vec<u8>, number: u32, value: u64) {
     encode_varint((number << 3).into(), out);
     encode_varint(value, out);
 }
 
-fn bytes(out: &mut Vec<u8>, number: u32, content: &[u8]) {
+/// Appends a field that has a length.
+#[inline]
+pub(crate) fn bytes(out: &mut Vec<u8>, number: u32, content: &[u8]) {
     encode_varint((number << 3 | 2).into(), out);
     encode_varint(content.len() as u64, out);
     out.extend_from_slice(content);
 }
 
-fn fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
+/// Appends a field of eight bytes.
+#[inline]
+pub(crate) fn fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
     encode_varint((number << 3 | 1).into(), out);
     out.extend_from_slice(&value.to_le_bytes());
 }

@@ -52,7 +52,7 @@ pub(crate) struct Uuids {
 }
 
 impl Uuids {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { used: BTreeSet::from([0]) }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use clockweave_model::Phase;
 use clockweave_recorder::{Compression, RecorderBuilder, RunTotals, Stats, TRACE_FILE};
@@ -87,7 +88,7 @@ fn eighty_thousand_events_under_every_timing_are_the_same_bytes() {
     assert!(content(&dir("reference")) == expected, "the trace");
 
     type Set = fn(&mut RecorderBuilder);
-    let variants: [(&str, [usize; 4], Set); 5] = [
+    let variants: [(&str, [usize; 4], Set); 6] = [
         ("chunks", [7, 20_000, 130, 999], |_| {}),
         ("reversed", [500; 4], |builder| {
             builder.reversed_drain(true).drain_batch(1);
@@ -100,6 +101,9 @@ fn eighty_thousand_events_under_every_timing_are_the_same_bytes() {
         }),
         ("numbers wrap", [64; 4], |builder| {
             builder.first_local(u32::MAX - 5000).ring_capacity(Some(64));
+        }),
+        ("flushed", [333, 1, 4000, 50], |builder| {
+            builder.flush_interval(Some(Duration::from_millis(1))).ring_capacity(Some(256));
         }),
     ];
     for (name, chunks, set) in variants {

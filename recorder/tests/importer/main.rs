@@ -1,6 +1,8 @@
 //! Recorded runs in the real Trace Processor: what it imports equals the logs, the manifest's exact time
 //! and the flows that follow from them.
 
+mod encoder;
+mod examples;
 mod full_view;
 mod threads;
 
