@@ -129,6 +129,25 @@ fn what_the_importer_refuses_or_aborts_on_is_an_error_and_harms_nobody() {
 }
 
 #[test]
+fn zstd_wrappers_are_skipped_without_any_word() {
+    let content = wire::raw_trace(&wire::packets(SAMPLE));
+    let wrap = |field, stream: &[u8]| {
+        let wrapper = wire::message(|out| wire::bytes(field, stream, out));
+        wire::message(|out| wire::bytes(1, &wrapper, out))
+    };
+    let look = |trace: &[u8]| {
+        let mut session = engine::shared().import(Width::Narrow, trace).unwrap();
+        let slices = rows(&mut session, "SELECT count(*) FROM slice").unwrap();
+        let trouble = "SELECT name, severity, value FROM stats WHERE value != 0 AND severity != 'info'";
+        (slices[0][0].clone(), rows(&mut session, trouble).unwrap())
+    };
+    // Field 50 is a zlib stream, field 133 a zstd frame, of the same packets.
+    assert_eq!(look(&wrap(50, &wire::zlib(&content))), ("3002".to_owned(), vec![]));
+    let frame = zstd::bulk::compress(&content, 1).unwrap();
+    assert_eq!(look(&wrap(133, &frame)), ("0".to_owned(), vec![]));
+}
+
+#[test]
 fn an_engine_that_needs_more_memory_than_it_may_have_says_so() {
     let mut small = engine::open();
     small.limit_memory(Width::Narrow, 48 << 20);

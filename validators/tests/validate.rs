@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
+use clockweave_validators::engine::{Engine, Width};
 use clockweave_validators::report::{Report, Status};
 use clockweave_validators::{Options, Target, ValidateError, validate};
 use support::mutate::{Fixture, position};
@@ -80,6 +81,23 @@ fn zstd_wrappers_are_read_although_the_engine_skips_them() {
     let report = report(&fixture);
     holds(&report);
     assert_eq!(report.events, fixture.events.len() as u64);
+}
+
+#[test]
+fn what_the_narrow_engine_cannot_hold_is_taken_by_the_wide_one_or_refused() {
+    let fixture = Fixture::good(2_000);
+    let mut small = engine::open();
+    small.limit_memory(Width::Narrow, 48 << 20);
+    let check = |engine: &Engine| validate(&Target::of(fixture.dir()), &Options::default(), engine);
+    let report = check(&small).unwrap();
+    holds(&report);
+    assert_eq!(report.events, 10_250);
+    assert!(report.engine.ends_with(", 64-bit"), "{}", report.engine);
+    small.limit_memory(Width::Wide, 48 << 20);
+    let error = check(&small).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    let words = "timeline.pftrace: the Trace Processor needs more than its 50331648 bytes of memory";
+    assert!(error.to_string().contains(words), "{error}");
 }
 
 #[test]

@@ -61,7 +61,8 @@ impl<'a> Counts<'a> {
             units[events.unit[event] as usize] += 1;
         }
         let unit_of_id = (0..).zip(&events.unit_ids).map(|(unit, id)| (*id, unit)).collect();
-        let kind_of_name = (0..).zip(&events.kinds).map(|(kind, name)| (&**name, kind)).collect();
+        let kinds = events.kinds.iter().enumerate();
+        let kind_of_name = kinds.map(|(kind, name)| (&**name, kind as u16)).collect();
         Self { events, rows, units, unit_of_id, kind_of_name }
     }
 

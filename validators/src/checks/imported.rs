@@ -117,8 +117,8 @@ impl Imported {
     fn read_slices(&mut self, session: &mut Session) -> Result<Vec<(u32, u32)>, EngineError> {
         let mut sets = Vec::new();
         let mut kind_of_name: BTreeMap<Vec<u8>, u16> = BTreeMap::new();
-        for (index, name) in (0..).zip(&self.kinds) {
-            kind_of_name.insert(name.clone().into_bytes(), index);
+        for (index, name) in self.kinds.iter().enumerate() {
+            kind_of_name.insert(name.clone().into_bytes(), index as u16);
         }
         session.query("identity_events", EVENTS, |row| -> Result<(), EngineError> {
             let event = self.slice.len() as u32;

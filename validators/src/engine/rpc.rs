@@ -5,6 +5,7 @@
 use prost::Message;
 
 use super::error::EngineError;
+use crate::printable::printable;
 use crate::scan;
 
 /// `TraceProcessorRpc.TraceProcessorMethod`
@@ -24,8 +25,8 @@ pub(crate) struct Rpc {
     pub(crate) response: Option<i32>,
     #[prost(int32, optional, tag = "4")]
     pub(crate) invalid_request: Option<i32>,
-    #[prost(string, optional, tag = "5")]
-    pub(crate) fatal_error: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "5")]
+    pub(crate) fatal_error: Option<Vec<u8>>,
     #[prost(bytes = "vec", optional, tag = "101")]
     pub(crate) append_trace_data: Option<Vec<u8>>,
     #[prost(message, optional, tag = "103")]
@@ -44,16 +45,18 @@ pub(crate) struct QueryArgs {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct AppendResult {
-    #[prost(string, optional, tag = "2")]
-    pub(crate) error: Option<String>,
+    /// Text that may quote any bytes of the trace.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub(crate) error: Option<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct QueryResult {
     #[prost(string, repeated, tag = "1")]
     pub(crate) column_names: Vec<String>,
-    #[prost(string, optional, tag = "2")]
-    pub(crate) error: Option<String>,
+    /// Text that may quote any bytes of the trace.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub(crate) error: Option<Vec<u8>>,
     #[prost(message, repeated, tag = "3")]
     pub(crate) batch: Vec<CellsBatch>,
 }
@@ -94,6 +97,11 @@ pub(crate) fn frame(message: &Rpc) -> Vec<u8> {
     out
 }
 
+/// An error text of the engine, made safe to show.
+pub(crate) fn words(text: &[u8]) -> String {
+    printable(&String::from_utf8_lossy(text))
+}
+
 /// Cuts the pieces of a reply stream into messages and checks that none is missing.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
@@ -128,7 +136,7 @@ impl Replies {
             Rpc::decode(entry.payload).map_err(|error| odd(format!("in its reply stream {error}")))?;
         self.consumed += entry.total_len() as usize;
         if let Some(fatal) = message.fatal_error {
-            return Err(EngineError::Aborted { detail: fatal });
+            return Err(EngineError::Aborted { detail: words(&fatal) });
         }
         if let Some(method) = message.invalid_request {
             return Err(odd(format!("it does not know request {method}")));

@@ -158,7 +158,7 @@ impl Session {
         while let Some(message) = self.answer(method::APPEND_TRACE_DATA)? {
             let error = message.append_result.and_then(|result| result.error);
             if let Some(message) = error.filter(|error| !error.is_empty()) {
-                return Err(EngineError::Import { message });
+                return Err(EngineError::Import { message: rpc::words(&message) });
             }
         }
         Ok(())
@@ -208,7 +208,7 @@ fn take_result<E: From<EngineError>>(
     each: &mut impl FnMut(&Row<'_>) -> Result<(), E>,
 ) -> Result<bool, E> {
     if let Some(message) = result.error.as_ref().filter(|error| !error.is_empty()) {
-        return Err(EngineError::Query { name: name.to_owned(), message: message.clone() }.into());
+        return Err(EngineError::Query { name: name.to_owned(), message: rpc::words(message) }.into());
     }
     if *columns == 0 {
         *columns = result.column_names.len();

@@ -122,6 +122,14 @@ impl Inflater {
     }
 
     fn inflate_zstd(&mut self, stream: &[u8]) -> Result<(), InflateFault> {
+        let mut filled = 0;
+        let result = self.run_zstd(stream, &mut filled);
+        self.out.truncate(filled);
+        result
+    }
+
+    /// Decodes into `out`, whose bytes from `filled` on are room.
+    fn run_zstd(&mut self, stream: &[u8], filled: &mut usize) -> Result<(), InflateFault> {
         use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
         let corrupt = |error: std::io::Error| InflateFault::Corrupt { detail: error.to_string() };
@@ -131,25 +139,24 @@ impl Inflater {
         decoder.set_parameter(DParameter::WindowLogMax(window)).map_err(corrupt)?;
         let mut input = InBuffer::around(stream);
         loop {
-            if self.out.len() == self.out.capacity() {
+            if *filled == self.out.len() {
                 self.grow(stream.len())?;
+                let room = self.out.capacity().min(self.limit.saturating_add(1));
+                self.out.resize(room, 0);
             }
-            let (before, consumed) = (self.out.len(), input.pos());
-            let room = self.out.capacity().min(self.limit.saturating_add(1));
-            self.out.resize(room, 0);
+            let (before, consumed) = (*filled, input.pos());
             let mut output = OutBuffer::around_pos(&mut self.out[..], before);
             let hint = decoder.run(&mut input, &mut output);
-            let written = output.pos();
-            self.out.truncate(written);
+            *filled = output.pos();
             if hint.map_err(corrupt)? == 0 {
                 let extra = (stream.len() - input.pos()) as u64;
                 return if extra == 0 { Ok(()) } else { Err(InflateFault::TrailingBytes { extra }) };
             }
-            if written > self.limit {
+            if *filled > self.limit {
                 return Err(InflateFault::TooLarge { limit: self.limit as u64 });
             }
-            if input.pos() == consumed && written == before && written < room {
-                return Err(InflateFault::Torn { inflated: written as u64 });
+            if input.pos() == consumed && *filled == before && *filled < self.out.len() {
+                return Err(InflateFault::Torn { inflated: before as u64 });
             }
         }
     }
