@@ -259,6 +259,30 @@ fn conservation_notices_unaccounted_production() {
     assert_eq!(message, "retained + dropped of producer, against produced: found 30, expected 31");
 }
 
+#[test]
+fn conservation_notices_totals_that_do_not_add_up() {
+    let fixture = Fixture::good(30);
+    fixture.edit_text("clock-stats.json", |text| {
+        *text = text.replacen("\"produced\":154,", "\"produced\":155,", 1);
+    });
+    let message = only(&report(&fixture), "conservation", 1);
+    assert_eq!(message, "retained + dropped of the run, against produced: found 154, expected 155");
+}
+
+#[test]
+fn conservation_notices_an_event_that_lasts() {
+    let fixture = Fixture::good(30);
+    let flag = fixture.some(7);
+    // The begin of a slice in place of an instant.
+    fixture.edit_event(2, flag.ordinal, |packet| {
+        packet.edit(11, |event| event.set(9, 1));
+    });
+    let report = report(&fixture);
+    let check = report.check("conservation").unwrap();
+    let expected = format!("events {} that are no instants: found 1, expected 0", flag.kind_name());
+    assert!(check.findings.iter().any(|finding| finding.message == expected), "{check:?}");
+}
+
 /// Takes an event out of the trace; the next one takes over its time, so that no other moves.
 fn remove_event(fixture: &Fixture, event: &Event) {
     fixture.edit_trace(|packets| {
