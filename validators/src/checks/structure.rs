@@ -99,6 +99,12 @@ fn unusable(prefix: &PrefixReport, limit: Option<u64>) -> Option<String> {
         ));
     }
     (prefix.kept_packets == 0).then(|| match &prefix.cut {
+        Some(Cut { offset: 0, reason: CutReason::Entry(EntryFault::Tag { found: b'{' | b'[' }) }) => {
+            "found JSON, expected Perfetto's packets; a trace in Chrome's JSON format has nothing that could be validated".to_owned()
+        }
+        Some(Cut { offset: 0, reason: CutReason::Entry(EntryFault::Tag { found: 0x1f }) }) => {
+            "found what begins as a gzip file, expected Perfetto's packets; unpack it first".to_owned()
+        }
         Some(cut) => format!("{cut}; not one complete packet is there"),
         None => "found an empty file, expected a trace".to_owned(),
     })

@@ -69,8 +69,6 @@ pub struct Linter {
     /// Extension fields declared so far.
     extensions: BTreeSet<u32>,
     codec: Option<Codec>,
-    /// Latest value of every builtin clock.
-    clocks: BTreeMap<u32, u64>,
     /// Open slices per track: how many, and where the first began.
     open: BTreeMap<SliceTrack, (u64, Place)>,
     unclosed_allowed: bool,
@@ -87,7 +85,6 @@ impl Linter {
             tracks: Tracks::default(),
             extensions: BTreeSet::new(),
             codec: None,
-            clocks: BTreeMap::new(),
             open: BTreeMap::new(),
             unclosed_allowed,
         }
@@ -144,17 +141,17 @@ impl Linter {
             );
         }
         let id = packet.sequence_id.unwrap_or(0);
-        if id == 0 || id > i32::MAX as u32 {
+        if id == 0 {
             if packet.track_event.is_some() || packet.interned_data.is_some() {
                 self.found.at(Rule::SequenceId, place, || {
-                    format!("found sequence id {id} on a packet with events or their state, expected 1 to 2147483647")
+                    "found no sequence id on a packet with an event or interned data, expected 1 to 2147483647".to_owned()
                 });
             }
             return;
         }
         let place = Place { sequence: Some(id), ..place };
         let Some(at) = self.sequence(id) else { return };
-        let Self { found, sequences, clocks, .. } = self;
+        let Self { found, sequences, .. } = self;
         let sequence = &mut sequences[at];
         if packet.track_event.is_some() && packet.clock_snapshot.is_some() {
             found.at(Rule::EventInSnapshot, place, || {
@@ -163,7 +160,7 @@ impl Linter {
         }
         sequence.state(place, packet, found);
         if let Some(snapshot) = packet.clock_snapshot {
-            sequence.snapshot(place, snapshot, clocks, found);
+            sequence.snapshot(place, snapshot, found);
         }
         sequence.time(place, packet, found);
         if let Some(event) = packet.track_event {

@@ -27,7 +27,7 @@ macro_rules! rules {
 }
 
 rules! {
-    SequenceId "sequence-id" "importers before v54 lose every event of a sequence without an id or with one of 2^31 or more",
+    SequenceId "sequence-id" "importers before v54 lose events without a sequence id, and those on an incremental clock where it is 2^31 or more",
     EventBeforeState "event-before-state" "the importer skips the event",
     EventInSnapshot "event-in-snapshot" "the importer reads the snapshot and drops the event in silence",
     SnapshotRegress "snapshot-regress" "the importer's clock conversion fails or jumps where a snapshot goes back",

@@ -16,7 +16,7 @@ pub(super) struct Sequence {
     /// Some definitions were passed over.
     incomplete: bool,
     clocks: SequenceClocks,
-    /// Clocks of the latest snapshot, with the latest value of those that are the sequence's own.
+    /// Clocks of the latest snapshot, with their values.
     snapshot: Option<BTreeMap<u32, u64>>,
     last_ns: Option<u64>,
 }
@@ -80,13 +80,7 @@ impl Sequence {
     }
 
     /// Compares a snapshot with those before it.
-    pub(super) fn snapshot(
-        &mut self,
-        place: Place,
-        snapshot: &[u8],
-        builtin: &mut BTreeMap<u32, u64>,
-        found: &mut Found,
-    ) {
+    pub(super) fn snapshot(&mut self, place: Place, snapshot: &[u8], found: &mut Found) {
         const CLOCKS: u32 = 1;
         let mut now = BTreeMap::new();
         for field in Fields::new(snapshot).map_while(Result::ok).filter(|field| field.number == CLOCKS) {
@@ -103,11 +97,8 @@ impl Sequence {
             }
         }
         for (&id, &value) in &now {
-            let before = match &self.snapshot {
-                Some(snapshot) if id >= 64 => snapshot.get(&id).copied(),
-                _ if id >= 64 => None,
-                _ => builtin.insert(id, value),
-            };
+            // Sequences are written one after another: what one says of a builtin clock may be older than another's word.
+            let before = self.snapshot.as_ref().and_then(|snapshot| snapshot.get(&id).copied());
             if let Some(before) = before.filter(|before| *before > value) {
                 found.at(Rule::SnapshotRegress, place, || {
                     format!("found clock {id} at {value} in a snapshot, expected at least {before} as in the one before")
@@ -136,6 +127,12 @@ impl Sequence {
         let time = self.clocks.apply(packet);
         let Some(raw) = packet.timestamp else { return };
         let clock = packet.timestamp_clock_id.unwrap_or_else(|| self.clocks.default_clock());
+        let beyond = place.sequence.filter(|id| *id > i32::MAX as u32);
+        if let Some(id) = beyond.filter(|_| self.clocks.is_incremental(clock)) {
+            return found.at(Rule::SequenceId, place, || {
+                format!("found a time on incremental clock {clock} of sequence {id}, expected a sequence id of 1 to 2147483647")
+            });
+        }
         if clock >= 64 && !self.clocks.declares(clock) {
             if packet.track_event.is_some() {
                 found.at(Rule::ClockUndeclared, place, || {
@@ -152,9 +149,13 @@ impl Sequence {
         if packet.track_event.is_none() {
             return;
         }
-        if let Some(last) = self.last_ns.filter(|last| *last > time && packet.timestamp_clock_id.is_none()) {
+        // A builtin clock is absolute and the importer sorts: nothing is lost if times on it fall.
+        let on_own_clock = packet.timestamp_clock_id.is_none() && clock >= 64;
+        if let Some(last) = self.last_ns.filter(|last| *last > time && on_own_clock) {
             found.at(Rule::TimeFalls, place, || {
-                format!("found an event at {time} ns on the sequence's default clock, after one at {last} ns")
+                format!(
+                    "found an event at {time} ns on clock {clock} of the sequence, after one at {last} ns"
+                )
             });
         }
         self.last_ns = Some(time);

@@ -78,6 +78,11 @@ impl SequenceClocks {
         self.clocks.iter().any(|clock| clock.id == id)
     }
 
+    /// Whether a snapshot of the sequence declared a clock whose timestamps are differences.
+    pub(crate) fn is_incremental(&self, id: u32) -> bool {
+        self.clocks.iter().any(|clock| clock.id == id && clock.incremental)
+    }
+
     /// The track that events without one of their own belong to.
     pub(crate) fn default_track(&self) -> Option<u64> {
         self.default_track

@@ -6,6 +6,7 @@
 mod sdk;
 
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -34,7 +35,10 @@ fn main() -> Fallible {
         }
         None => {
             for (name, _) in PRODUCERS {
-                let status = Command::new(env::current_exe()?).arg(&folder).arg(name).status()?;
+                // Producers record the command line: it says nothing of the machine.
+                let mut command = Command::new(env::current_exe()?);
+                let status =
+                    command.arg0("foreign-traces").args([".", name]).current_dir(&folder).status()?;
                 if !status.success() {
                     return Err(format!("{name}: {status}").into());
                 }

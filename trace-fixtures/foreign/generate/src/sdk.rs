@@ -15,9 +15,7 @@ use perfetto_sdk::protos::config::trace_config::{
 use perfetto_sdk::protos::config::track_event::track_event_config::TrackEventConfig;
 use perfetto_sdk::tracing_session::TracingSession;
 use perfetto_sdk::track_event::*;
-use perfetto_sdk::{
-    scoped_track_event, track_event_categories, track_event_counter, track_event_instant,
-};
+use perfetto_sdk::{scoped_track_event, track_event_categories, track_event_counter, track_event_instant};
 
 track_event_categories! {
     pub mod categories {
@@ -36,8 +34,7 @@ pub fn write(path: &Path) -> Fallible {
     let mut session = TracingSession::in_process()?;
     session.setup(&configuration()?);
     session.start_blocking();
-    let depth =
-        TrackEventTrack::register_counter_track("depth", TrackEventTrack::process_track_uuid())?;
+    let depth = TrackEventTrack::register_counter_track("depth", TrackEventTrack::process_track_uuid())?;
     for step in 0..4_i64 {
         scoped_track_event!("app", "outer", |context: &mut EventContext| {
             context.add_debug_arg("step", TrackEventDebugArg::Int64(step));
