@@ -48,6 +48,7 @@
 pub mod circuit;
 mod clock;
 mod graph;
+pub mod machine;
 pub mod models;
 mod observe;
 pub mod scenario;

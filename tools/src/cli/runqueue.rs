@@ -1,15 +1,20 @@
 //! `clockweave runqueue`.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use clockweave::mutants::{self, Expected, MutantsError, Verdict};
+use clockweave_simulator::machine::{
+    Choices, Corpus, Demand, Expectation, GATES, Outcome as Explored, SCENARIOS, SEEDS, Scenario, Sweep,
+    Variant, explore, shrink, sweep, variant_name,
+};
 use serde::Serialize;
 
-use super::console::Console;
+use super::console::{Console, grouped};
 use super::failure::{Failure, Outcome};
 
-/// Prove the run queue: its mutants
+/// Prove the run queue: mutants, explored machines, stored runs
 #[derive(Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct RunQueueArgs {
@@ -20,6 +25,51 @@ pub(crate) struct RunQueueArgs {
 #[derive(Subcommand)]
 enum RunQueueCommand {
     Mutants(MutantsArgs),
+    Explore(ExploreArgs),
+    Replay(ReplayArgs),
+    Shrink(ShrinkArgs),
+}
+
+const EXPLORE_NOTES: &str = "\
+Without a scenario the sound machine goes through all of them, and every broken
+machine and control of the gates through its own. Even seeds choose uniformly,
+odd ones by priorities that change now and then.
+
+Exit code 1: a rule is broken on a sound machine or a control, or a broken
+machine is not caught.";
+
+/// Explore what may happen at one time, and hold the rules against every step
+#[derive(Args)]
+#[command(after_help = EXPLORE_NOTES)]
+struct ExploreArgs {
+    /// Only this scenario, on a machine of --variant
+    #[arg(value_name = "SCENARIO")]
+    scenario: Option<String>,
+    /// The machine: `sound`, or the name of a broken one or a control
+    #[arg(long, value_name = "NAME", requires = "scenario")]
+    variant: Option<String>,
+    /// Seeds per scenario
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// Store the first failing run as a corpus file
+    #[arg(long, value_name = "FILE", requires = "scenario")]
+    output: Option<PathBuf>,
+}
+
+/// Replay stored runs and hold them against what they must show
+#[derive(Args)]
+struct ReplayArgs {
+    /// Corpus files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Shorten a failing stored run, to stdout
+#[derive(Args)]
+struct ShrinkArgs {
+    /// Corpus file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
 const MUTANTS_NOTES: &str = "\
@@ -48,6 +98,9 @@ struct MutantsArgs {
 pub(crate) fn run(args: &RunQueueArgs, console: &Console) -> Result<Outcome, Failure> {
     match &args.command {
         RunQueueCommand::Mutants(args) => run_mutants(args, console),
+        RunQueueCommand::Explore(args) => run_explore(args, console),
+        RunQueueCommand::Replay(args) => run_replay(args, console),
+        RunQueueCommand::Shrink(args) => run_shrink(args, console),
     }
 }
 
@@ -90,4 +143,121 @@ fn line(verdict: &Verdict) -> String {
     let caught = if verdict.caught() { "" } else { "  NOT CAUGHT" };
     let (number, what) = (verdict.number, verdict.what);
     format!("{number}  {what}\n   expected {expected}, found {found}{caught}")
+}
+
+fn scenario_named(name: &str) -> Result<&'static Scenario, Failure> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+        let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        Failure::input(format!("no scenario is named {name:?}; there are {}", names.join(", ")))
+    })
+}
+
+fn variant_named(name: &str) -> Result<Variant, Failure> {
+    if name == variant_name(Variant::Sound) {
+        return Ok(Variant::Sound);
+    }
+    let known = GATES.iter().map(|gate| gate.variant).find(|variant| variant_name(*variant) == name);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = GATES.iter().map(|gate| variant_name(gate.variant)).collect();
+        Failure::input(format!("no machine is named {name:?}; there are sound, {}", names.join(", ")))
+    })
+}
+
+fn run_explore(args: &ExploreArgs, console: &Console) -> Result<Outcome, Failure> {
+    let Some(name) = &args.scenario else { return explore_all(args.seeds, console) };
+    let scenario = scenario_named(name)?;
+    let variant = args.variant.as_deref().map_or(Ok(Variant::Sound), variant_named)?;
+    let swept = sweep(scenario, variant, args.seeds);
+    console.report(sweep_line(scenario.name, variant, &swept, ""))?;
+    let Some((_, outcome)) = &swept.first else { return Ok(Outcome::Fine) };
+    console.report(violations(outcome))?;
+    if let Some(path) = &args.output {
+        let text = stored(scenario, variant, outcome, outcome.decisions.clone());
+        fs::write(path, text).map_err(|error| Failure::opening(path, &error))?;
+    }
+    Ok(Outcome::Findings)
+}
+
+fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
+    let mut holds = true;
+    for scenario in SCENARIOS {
+        let swept = sweep(scenario, Variant::Sound, seeds);
+        holds &= swept.failures == 0;
+        console.report(sweep_line(scenario.name, Variant::Sound, &swept, verdict(swept.failures == 0)))?;
+        if let Some((_, outcome)) = &swept.first {
+            console.report(violations(outcome))?;
+        }
+    }
+    for gate in GATES {
+        let swept = sweep(gate.scenario(), gate.variant, seeds);
+        let held = gate.holds(&swept);
+        holds &= held;
+        let word = match (held, gate.demand) {
+            (true, Demand::Caught(_)) => "caught",
+            (false, Demand::Caught(_)) => "NOT CAUGHT",
+            (_, Demand::Passes) => verdict(held),
+        };
+        console.report(sweep_line(gate.scenario, gate.variant, &swept, word))?;
+    }
+    Ok(if holds { Outcome::Fine } else { Outcome::Findings })
+}
+
+fn verdict(holds: bool) -> &'static str {
+    if holds { "holds" } else { "BROKEN" }
+}
+
+fn sweep_line(scenario: &str, variant: Variant, swept: &Sweep, word: &str) -> String {
+    let laws: Vec<&str> = swept.laws.iter().map(|law| law.name()).collect();
+    let broken = match &swept.first {
+        Some((seed, _)) => {
+            format!("{} runs break {}, first seed {seed}", swept.failures, laws.join(" and "))
+        }
+        None => "no rule is broken".to_owned(),
+    };
+    let (steps, choices) = (grouped(swept.steps), grouped(swept.choices));
+    format!("{scenario:18} {:18} {steps} steps, {choices} choices: {broken}  {word}", variant_name(variant))
+        .trim_end()
+        .to_owned()
+        + "\n"
+}
+
+fn violations(outcome: &Explored) -> String {
+    let lines = outcome.violations.iter().map(|v| format!("  {} at {} ns: {}\n", v.law, v.ns, v.what));
+    lines.collect()
+}
+
+fn stored(scenario: &'static Scenario, variant: Variant, outcome: &Explored, decisions: Vec<u32>) -> String {
+    let laws = outcome.laws();
+    let expect = if laws.is_empty() { Expectation::Pass } else { Expectation::Fail(laws) };
+    Corpus { scenario, variant, expect, decisions }.text()
+}
+
+fn read_corpus(path: &Path) -> Result<Corpus, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| Failure::opening(path, &error))?;
+    Corpus::parse(&text).map_err(|error| Failure::input(format!("{}: {error}", path.display())))
+}
+
+fn run_replay(args: &ReplayArgs, console: &Console) -> Result<Outcome, Failure> {
+    let mut holds = true;
+    for path in &args.files {
+        let corpus = read_corpus(path)?;
+        let outcome = corpus.replay();
+        let held = corpus.holds(&outcome);
+        holds &= held;
+        console.report(format!("{}: {}\n{}", path.display(), verdict(held), violations(&outcome)))?;
+    }
+    Ok(if holds { Outcome::Fine } else { Outcome::Findings })
+}
+
+fn run_shrink(args: &ShrinkArgs, console: &Console) -> Result<Outcome, Failure> {
+    let corpus = read_corpus(&args.file)?;
+    let outcome = explore(corpus.scenario, corpus.variant, Choices::replay(corpus.decisions.clone()));
+    if outcome.violations.is_empty() {
+        let path = args.file.display();
+        return Err(Failure::input(format!("{path}: the run breaks no rule; there is nothing to shrink")));
+    }
+    let decisions = shrink(corpus.scenario, corpus.variant, &outcome);
+    console.note(format!("{} choices, {} left", outcome.decisions.len(), decisions.len()));
+    console.print(stored(corpus.scenario, corpus.variant, &outcome, decisions))?;
+    Ok(Outcome::Fine)
 }

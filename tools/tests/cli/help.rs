@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::command::run;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 15] = [
     "",
     "record",
     "scenarios",
@@ -18,6 +18,9 @@ const COMMANDS: [&str; 12] = [
     "engine path",
     "runqueue",
     "runqueue mutants",
+    "runqueue explore",
+    "runqueue replay",
+    "runqueue shrink",
 ];
 
 #[test]

@@ -53,3 +53,38 @@ fn a_mutation_that_is_not_caught_fails_the_command() {
     mutants("4").expect(2, &["src/affinity.rs: found the text of mutation 4 0 times"]);
     run(["runqueue", "mutants", "--sources", "/nowhere"]).expect(2, &["/nowhere: found no src/"]);
 }
+
+#[test]
+fn a_failing_run_is_stored_shrunk_and_replayed() {
+    let place = tempfile::tempdir().unwrap();
+    let (long, short) = (place.path().join("long.txt"), place.path().join("short.txt"));
+    let explored = clockweave()
+        .args(["runqueue", "explore", "idle-race", "--variant", "old-steal", "--output"])
+        .arg(&long)
+        .output()
+        .unwrap();
+    let explored = Ran::from(explored).expect(1, &[]);
+    assert!(explored.text().contains("context-saved"), "{}", explored.text());
+    let on = |command: &str, file: &Path| {
+        Ran::from(clockweave().args(["runqueue", command]).arg(file).output().unwrap())
+    };
+    let shrunk = on("shrink", &long).expect(0, &["choices"]);
+    fs::write(&short, shrunk.text()).unwrap();
+    assert!(fs::metadata(&short).unwrap().len() < fs::metadata(&long).unwrap().len());
+    assert!(on("replay", &short).expect(0, &[]).text().contains("holds"));
+    // The same choices break nothing on a sound machine.
+    let sound = shrunk.text().replace("# variant: old-steal\n", "");
+    fs::write(&short, &sound).unwrap();
+    assert!(on("replay", &short).expect(1, &[]).text().contains("BROKEN"));
+    fs::write(&short, sound.replace("fail context-saved", "pass")).unwrap();
+    on("replay", &short).expect(0, &[]);
+    on("shrink", &short).expect(2, &["nothing to shrink"]);
+    fs::write(&short, "# scenario: idle-race\n# expect: pass\n1 two\n").unwrap();
+    on("replay", &short).expect(2, &["short.txt: line 3: found \"two\""]);
+}
+
+#[test]
+fn names_that_are_unknown_are_told_with_those_that_are() {
+    run(["runqueue", "explore", "nothing"]).expect(2, &["\"nothing\"; there are lost-wake,"]);
+    run(["runqueue", "explore", "fairness", "--variant", "odd"]).expect(2, &["sound, lost-wake"]);
+}

@@ -1,0 +1,99 @@
+//! One run of a scenario with the laws held against every step, and the search for its shortest
+//! failing choices.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::choice::Choices;
+use super::events::Machine;
+use super::laws::{Law, Violation};
+use super::scenarios::Scenario;
+use super::variant::Variant;
+
+/// Steps after which a run that should have ended is taken not to.
+const MOST_STEPS: u64 = 200_000;
+
+/// What a run showed.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The rules broken at the first step that broke any.
+    pub violations: Vec<Violation>,
+    /// What was chosen.
+    pub decisions: Vec<u32>,
+    /// Steps taken.
+    pub steps: u64,
+}
+
+impl Outcome {
+    /// The broken rules.
+    pub fn laws(&self) -> BTreeSet<Law> {
+        self.violations.iter().map(|violation| violation.law).collect()
+    }
+}
+
+/// Runs a scenario up to its end or the first broken rule.
+///
+/// # Panics
+/// If the scenario's workload does not fit together.
+pub fn explore(scenario: &Scenario, variant: Variant, mut choices: Choices) -> Outcome {
+    let mut machine = Machine::new((scenario.build)(), variant).expect("a scenario's workload fits together");
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        while machine.step(&mut choices) {
+            let broken = machine.broken(scenario.shares);
+            if !broken.is_empty() {
+                return broken;
+            }
+            if machine.steps >= MOST_STEPS {
+                break;
+            }
+        }
+        machine.broken_at_end(scenario.finishes)
+    }));
+    let violations = ran.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        vec![Violation { law: Law::NoPanic, ns: machine.now, what: text.unwrap_or_default() }]
+    });
+    Outcome { violations, decisions: choices.made().to_vec(), steps: machine.steps }
+}
+
+/// Shortens failing choices: first to the shortest failing prefix, then by leaving out parts of it. What is left breaks
+/// the same rules; a candidate that fails otherwise is not taken.
+pub fn shrink(scenario: &Scenario, variant: Variant, outcome: &Outcome) -> Vec<u32> {
+    let laws = outcome.laws();
+    let fails =
+        |decisions: &[u32]| explore(scenario, variant, Choices::replay(decisions.to_vec())).laws() == laws;
+    let mut kept = outcome.decisions.clone();
+    let (mut passing, mut failing) = (0, kept.len());
+    if fails(&[]) {
+        return Vec::new();
+    }
+    while failing - passing > 1 {
+        let middle = passing + (failing - passing) / 2;
+        if fails(&kept[..middle]) {
+            failing = middle;
+        } else {
+            passing = middle;
+        }
+    }
+    kept.truncate(failing);
+    let mut size = kept.len().div_ceil(2);
+    while size > 0 {
+        let mut at = 0;
+        while at < kept.len() {
+            let end = (at + size).min(kept.len());
+            let candidate = [&kept[..at], &kept[end..]].concat();
+            if fails(&candidate) {
+                kept = candidate;
+            } else {
+                at = end;
+            }
+        }
+        size = if size == 1 { 0 } else { size.div_ceil(2) };
+    }
+    // Choices behind the last are 0.
+    while kept.last() == Some(&0) {
+        kept.pop();
+    }
+    kept
+}

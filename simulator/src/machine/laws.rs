@@ -1,0 +1,267 @@
+//! What holds of a machine after every step, and at its end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use clockweave_runqueue::Class;
+
+use super::events::Machine;
+use super::state::State;
+
+/// A rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Law {
+    /// A live thread is in exactly one place, and its state says which.
+    OnePlace,
+    /// A thread is only where its mask lets it be.
+    MaskRespected,
+    /// A CPU that halts has nothing ready and no letter, or one is under way to it.
+    NoLostWork,
+    /// No thread waits on a channel that has a post.
+    NoLostWake,
+    /// A CPU's timer is not later than what it owes.
+    TimerInTime,
+    /// A fair thread gives way to a real-time one within a message and the longest section.
+    RealTimePrompt,
+    /// Jobs of equal weight on one CPU get equal service.
+    JobsShareEqually,
+    /// Threads of one job on one CPU get equal service.
+    ThreadsShareEqually,
+    /// A job's count is that of its threads in the queues.
+    CountsAgree,
+    /// The threads' service is the CPUs' busy time.
+    TimeConserved,
+    /// A thread's context is saved before it moves.
+    ContextSaved,
+    /// A killed thread is not moved.
+    KilledStays,
+    /// A scenario that ends does so in time, with every thread done.
+    AllDone,
+    /// No assertion fails.
+    NoPanic,
+}
+
+impl Law {
+    const ALL: [Self; 14] = [
+        Self::OnePlace,
+        Self::MaskRespected,
+        Self::NoLostWork,
+        Self::NoLostWake,
+        Self::TimerInTime,
+        Self::RealTimePrompt,
+        Self::JobsShareEqually,
+        Self::ThreadsShareEqually,
+        Self::CountsAgree,
+        Self::TimeConserved,
+        Self::ContextSaved,
+        Self::KilledStays,
+        Self::AllDone,
+        Self::NoPanic,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OnePlace => "one-place",
+            Self::MaskRespected => "mask-respected",
+            Self::NoLostWork => "no-lost-work",
+            Self::NoLostWake => "no-lost-wake",
+            Self::TimerInTime => "timer-in-time",
+            Self::RealTimePrompt => "real-time-prompt",
+            Self::JobsShareEqually => "jobs-share-equally",
+            Self::ThreadsShareEqually => "threads-share-equally",
+            Self::CountsAgree => "counts-agree",
+            Self::TimeConserved => "time-conserved",
+            Self::ContextSaved => "context-saved",
+            Self::KilledStays => "killed-stays",
+            Self::AllDone => "all-done",
+            Self::NoPanic => "no-panic",
+        }
+    }
+
+    /// The rule of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|law| law.name() == name)
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub law: Law,
+    /// When, in nanoseconds.
+    pub ns: u64,
+    /// How.
+    pub what: String,
+}
+
+impl Machine {
+    /// The rules broken now. `shares` says that everyone computes all the time on one CPU, so that
+    /// service can be compared.
+    pub fn broken(&self, shares: bool) -> Vec<Violation> {
+        let mut found: Vec<(Law, String)> = self.misdeeds.clone();
+        self.check_places(&mut found);
+        self.check_cpus(&mut found);
+        self.check_real_time(&mut found);
+        self.check_counts(&mut found);
+        for thread in &self.threads {
+            let waits = thread.waits_on.filter(|_| thread.state == State::Parked);
+            if let Some(channel) = waits.filter(|channel| self.channels[*channel].posts > 0) {
+                found.push((
+                    Law::NoLostWake,
+                    format!("a thread waits on channel {channel}, which has a post"),
+                ));
+            }
+        }
+        if shares {
+            self.check_shares(&mut found);
+        }
+        found.into_iter().map(|(law, what)| Violation { law, ns: self.now, what }).collect()
+    }
+
+    /// The rules broken at the end, beside those of every step.
+    pub fn broken_at_end(&self, finishes: bool) -> Vec<Violation> {
+        let live =
+            self.threads.iter().filter(|thread| !matches!(thread.state, State::Dead | State::New)).count();
+        let queued = self.cpus.iter().any(|cpu| !cpu.queue.is_empty() || cpu.running.is_some());
+        if !finishes || live == 0 && !queued {
+            return Vec::new();
+        }
+        let what = format!("{live} threads are not done");
+        vec![Violation { law: Law::AllDone, ns: self.now, what }]
+    }
+
+    fn check_places(&self, found: &mut Vec<(Law, String)>) {
+        let mut queued: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            cpu.queue.keys(|key| queued.entry(key).or_default().push(number));
+        }
+        for (number, thread) in self.threads.iter().enumerate() {
+            let ready: &[usize] = queued.get(&(number as u64)).map_or(&[], |cpus| &cpus[..]);
+            let on: Vec<usize> =
+                (0..self.cpus.len()).filter(|cpu| self.cpus[*cpu].running == Some(number)).collect();
+            let letters = self.letters_of(number);
+            let (ready_on, runs_on, flying) = match thread.state {
+                State::Ready(cpu) => (Some(cpu), None, 0),
+                State::Running(cpu) | State::Parking(cpu) => (None, Some(cpu), 0),
+                State::Flying(_) => (None, None, 1),
+                State::New | State::Parked | State::Dead => (None, None, 0),
+            };
+            let same = |found: &[usize], expected: Option<usize>| found.iter().copied().eq(expected);
+            if !same(ready, ready_on) || !same(&on, runs_on) || letters != flying {
+                let state = thread.state;
+                let text = format!(
+                    "thread {number} is {state:?}: ready on {ready:?}, runs on {on:?}, in {letters} letters"
+                );
+                found.push((Law::OnePlace, text));
+            }
+            let mask = &self.work.threads[number].mask;
+            if let Some(cpu) = ready_on.or(runs_on).filter(|cpu| !mask.contains(*cpu)) {
+                found
+                    .push((Law::MaskRespected, format!("thread {number} is on CPU {cpu}, outside {mask:?}")));
+            }
+        }
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            let current = cpu.queue.current().map(clockweave_runqueue::Task::key);
+            if current != cpu.running.map(|thread| thread as u64) {
+                let text = format!("CPU {number} runs {:?}, its queue says {current:?}", cpu.running);
+                found.push((Law::OnePlace, text));
+            }
+        }
+    }
+
+    fn check_cpus(&self, found: &mut Vec<(Law, String)>) {
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            if cpu.running.is_none() {
+                let idle = cpu.queue.is_empty() && cpu.mailbox.is_empty();
+                if !idle && !self.is_written_to(number) {
+                    let (ready, letters) = (cpu.queue.len(), cpu.mailbox.len());
+                    let text = format!("CPU {number} halts with {ready} ready threads and {letters} letters");
+                    found.push((Law::NoLostWork, text));
+                }
+            } else if !self.in_section(number) {
+                let owed = self.decides(number).max(self.now);
+                if cpu.timer.is_none_or(|timer| timer > owed) {
+                    let text = format!("CPU {number} owes a look at {owed} ns, its timer is {:?}", cpu.timer);
+                    found.push((Law::TimerInTime, text));
+                }
+            }
+        }
+        let busy: u64 = self.cpus.iter().map(|cpu| cpu.busy).sum();
+        let service: u64 = self.threads.iter().map(|thread| thread.cpu_time).sum();
+        if busy != service {
+            found.push((Law::TimeConserved, format!("CPUs were busy {busy} ns, threads ran {service} ns")));
+        }
+    }
+
+    fn check_real_time(&self, found: &mut Vec<(Law, String)>) {
+        let bound = self.work.latency + self.work.longest_section() + 1;
+        for (number, thread) in self.threads.iter().enumerate() {
+            let (State::Ready(cpu), Class::RealTime) = (thread.state, thread.class) else { continue };
+            let fair = self.cpus[cpu].running.is_some_and(|other| self.threads[other].class == Class::Fair);
+            let waited = self.now - thread.owed_since;
+            if fair && waited > bound {
+                let text = format!(
+                    "thread {number} waits {waited} ns behind a fair one, at most {bound} are allowed"
+                );
+                found.push((Law::RealTimePrompt, text));
+            }
+        }
+    }
+
+    fn check_counts(&self, found: &mut Vec<(Law, String)>) {
+        for job in &self.jobs {
+            let here: usize = self.cpus.iter().map(|cpu| cpu.queue.runnable_here(job.key())).sum();
+            // Jobs of the variant that gives every thread its own share the keys of no job here.
+            let same = self.cpus.iter().flat_map(|cpu| cpu.queue.groups());
+            let own = same.filter(|(other, _)| other.key() == job.key());
+            let (counted, known) = own.fold((job.runnable(), true), |(n, known), (other, _)| {
+                (n, known && std::sync::Arc::ptr_eq(other, job))
+            });
+            if known && counted != here as u64 {
+                let text =
+                    format!("job {} counts {counted} runnable threads, {here} are in queues", job.key());
+                found.push((Law::CountsAgree, text));
+            }
+        }
+    }
+
+    /// Differences of service that lags within one request at each level, and a turn, allow.
+    fn check_shares(&self, found: &mut Vec<(Law, String)>) {
+        let bound = 2 * (self.work.slice + self.work.quantum + self.work.longest_section());
+        let live = |thread: &usize| !matches!(self.threads[*thread].state, State::New | State::Flying(_));
+        let threads: Vec<usize> = (0..self.threads.len()).filter(live).collect();
+        if threads.len() < self.threads.len() {
+            return;
+        }
+        let mut jobs: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for thread in threads {
+            jobs.entry(self.work.threads[thread].job).or_default().push(self.service(thread));
+        }
+        let spread = |values: &[u64]| {
+            let (least, most) = (values.iter().min(), values.iter().max());
+            most.zip(least).map_or(0, |(most, least)| most - least)
+        };
+        for (job, service) in &jobs {
+            let spread = spread(service);
+            if spread > bound {
+                let text = format!("threads of job {job} differ by {spread} ns, at most {bound} are allowed");
+                found.push((Law::ThreadsShareEqually, text));
+            }
+        }
+        let sums: Vec<u64> = jobs.values().map(|service| service.iter().sum()).collect();
+        let spread = spread(&sums);
+        if spread > bound {
+            let text = format!("jobs differ by {spread} ns, at most {bound} are allowed");
+            found.push((Law::JobsShareEqually, text));
+        }
+    }
+}

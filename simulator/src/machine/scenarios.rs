@@ -1,0 +1,218 @@
+//! What is explored: small workloads whose times coincide, so that there is much to choose.
+
+use clockweave_runqueue::{Class, CpuMask};
+
+use super::workload::{Device, Op, Workload};
+
+/// A microsecond; most times are multiples, so that events fall together.
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// A workload to be explored.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is about, in one line.
+    pub summary: &'static str,
+    /// Makes its workload.
+    pub build: fn() -> Workload,
+    /// Whether every thread computes all the time on one CPU, so that service can be compared.
+    pub shares: bool,
+    /// Whether it ends, with every thread done.
+    pub finishes: bool,
+}
+
+/// Every scenario.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "lost-wake",
+        summary: "a thread asks a channel just as another posts to it",
+        build: lost_wake,
+        shares: false,
+        finishes: true,
+    },
+    Scenario {
+        name: "lost-wake-patience",
+        summary: "the same with a deadline that may come first, and a device that posts, too",
+        build: lost_wake_patience,
+        shares: false,
+        finishes: true,
+    },
+    Scenario {
+        name: "idle-race",
+        summary: "CPUs run dry and ask each other for threads, one of which may not go everywhere",
+        build: idle_race,
+        shares: false,
+        finishes: true,
+    },
+    Scenario {
+        name: "teardown",
+        summary: "a job is ended while its threads are being moved",
+        build: teardown,
+        shares: false,
+        finishes: true,
+    },
+    Scenario {
+        name: "real-time-latency",
+        summary: "a device wakes a real-time thread among threads with sections",
+        build: real_time_latency,
+        shares: false,
+        finishes: false,
+    },
+    Scenario {
+        name: "fork-storm",
+        summary: "a thread starts many short ones on one CPU, and others take them",
+        build: fork_storm,
+        shares: false,
+        finishes: true,
+    },
+    Scenario {
+        name: "fairness",
+        summary: "two jobs with one and three threads compute on one CPU",
+        build: fairness,
+        shares: true,
+        finishes: false,
+    },
+    Scenario {
+        name: "interactive",
+        summary: "a thread that sleeps and runs briefly among threads that compute",
+        build: interactive,
+        shares: false,
+        finishes: false,
+    },
+    Scenario {
+        name: "wakeup-storm",
+        summary: "one post wakes all, again and again",
+        build: wakeup_storm,
+        shares: false,
+        finishes: true,
+    },
+];
+
+fn lost_wake() -> Workload {
+    let mut work = Workload::new(2, 20 * MS);
+    let job = work.job("pipe");
+    let channel = work.channel();
+    let pinned = |cpu| CpuMask::of([cpu]);
+    let block = Op::Block { channel, patience: None };
+    let reader = work.thread("reader", job, 0, &[Op::Run(2 * US), block]);
+    (reader.rounds, reader.mask) = (20, pinned(0));
+    let writer = work.thread("writer", job, 1, &[Op::Run(3 * US), Op::Wake { channel, all: false }]);
+    (writer.rounds, writer.mask) = (20, pinned(1));
+    work
+}
+
+fn lost_wake_patience() -> Workload {
+    let mut work = lost_wake();
+    for thread in &mut work.threads {
+        for op in &mut thread.script {
+            if let Op::Block { patience, .. } = op {
+                *patience = Some(4 * US);
+            }
+        }
+    }
+    work.devices.push(Device { channel: 0, cpu: 1, first: 6 * US, period: 9 * US, count: 5 });
+    work
+}
+
+fn idle_race() -> Workload {
+    let mut work = Workload::new(3, 40 * MS);
+    work.quantum = 5 * US;
+    work.slice = 5 * US;
+    let job = work.job("work");
+    for number in 0..4u64 {
+        let script = [Op::Run((4 + number) * US), Op::Yield, Op::Run(3 * US), Op::Sleep(2 * US)];
+        work.thread(&format!("worker-{number}"), job, 0, &script).rounds = 6;
+    }
+    let other = work.job("bound");
+    let bound = work.thread("bound", other, 0, &[Op::Run(7 * US), Op::Yield]);
+    (bound.mask, bound.rounds) = (CpuMask::of([0, 1]), 12);
+    work
+}
+
+fn teardown() -> Workload {
+    let mut work = Workload::new(3, 40 * MS);
+    work.quantum = 5 * US;
+    work.slice = 5 * US;
+    let reaper = work.job("reaper");
+    let channel = work.channel();
+    let mut script = Vec::new();
+    // Jobs of threads that come and go on one CPU, so that the others keep asking for some.
+    for number in 0..4u64 {
+        let victims = work.job(&format!("victims-{number}"));
+        for victim in 0..3u64 {
+            let ops = [Op::Run((3 + victim % 2) * US), Op::Sleep((1 + number) * US)];
+            work.thread(&format!("victim-{number}-{victim}"), victims, 0, &ops);
+        }
+        work.thread(&format!("waiter-{number}"), victims, 1, &[Op::Block { channel, patience: None }]);
+        script.extend([Op::Run((7 + number) * US), Op::Teardown(victims)]);
+    }
+    script.push(Op::Run(US));
+    work.thread("reaper", reaper, 1, &script).rounds = 1;
+    work
+}
+
+fn real_time_latency() -> Workload {
+    let mut work = Workload::new(2, 20 * MS);
+    let (audio, hogs) = (work.job("audio"), work.job("hogs"));
+    let channel = work.channel();
+    let script = [Op::Block { channel, patience: None }, Op::Run(20 * US)];
+    work.thread("audio", audio, 0, &script).class = Class::RealTime;
+    for cpu in 0..2 {
+        let script = [Op::Run(150 * US), Op::Section(50 * US)];
+        work.thread(&format!("hog-{cpu}"), hogs, cpu, &script);
+    }
+    work.devices.push(Device { channel, cpu: 1, first: 100 * US, period: 250 * US, count: 60 });
+    work
+}
+
+fn fork_storm() -> Workload {
+    let mut work = Workload::new(3, 60 * MS);
+    work.quantum = 20 * US;
+    work.slice = 60 * US;
+    let job = work.job("storm");
+    let children = 12;
+    let mut script = Vec::new();
+    for child in 0..children {
+        script.extend([Op::Run(2 * US), Op::Spawn(child + 1)]);
+    }
+    work.thread("parent", job, 0, &script).rounds = 1;
+    for child in 0..children {
+        let spec = work.thread(&format!("child-{child}"), job, 0, &[Op::Run(30 * US)]);
+        (spec.rounds, spec.started) = (1, false);
+    }
+    work
+}
+
+fn fairness() -> Workload {
+    let mut work = Workload::new(1, 120 * MS);
+    let (one, three) = (work.job("one"), work.job("three"));
+    work.thread("a", one, 0, &[Op::Run(7 * MS)]);
+    for number in 0..3 {
+        work.thread(&format!("b-{number}"), three, 0, &[Op::Run(5 * MS)]);
+    }
+    work
+}
+
+fn interactive() -> Workload {
+    let mut work = Workload::new(2, 60 * MS);
+    let (shell, hogs) = (work.job("shell"), work.job("hogs"));
+    work.thread("shell", shell, 0, &[Op::Sleep(MS), Op::Run(200 * US)]);
+    for number in 0..4 {
+        work.thread(&format!("hog-{number}"), hogs, number % 2, &[Op::Run(10 * MS)]);
+    }
+    work
+}
+
+fn wakeup_storm() -> Workload {
+    let mut work = Workload::new(3, 60 * MS);
+    let (storm, waker) = (work.job("storm"), work.job("waker"));
+    let channel = work.channel();
+    for number in 0..6 {
+        let script = [Op::Block { channel, patience: Some(40 * US) }, Op::Run(5 * US)];
+        work.thread(&format!("sleeper-{number}"), storm, number % 3, &script).rounds = 10;
+    }
+    work.thread("waker", waker, 0, &[Op::Run(20 * US), Op::Wake { channel, all: true }]).rounds = 12;
+    work
+}

@@ -1,0 +1,190 @@
+//! What a machine runs: CPUs, jobs, threads with scripts, devices.
+
+use clockweave_runqueue::{Class, CpuMask};
+
+/// A step of a thread's script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Computes for so many nanoseconds.
+    Run(u64),
+    /// Computes for so many nanoseconds during which the CPU makes no pass.
+    Section(u64),
+    /// Takes a post of a channel, or waits for one, at most for the nanoseconds given.
+    Block {
+        /// The channel.
+        channel: usize,
+        /// The longest wait.
+        patience: Option<u64>,
+    },
+    /// Waits for so many nanoseconds.
+    Sleep(u64),
+    /// Posts to a channel: wakes its first waiter, or all, or leaves the post for the next that asks.
+    Wake {
+        /// The channel.
+        channel: usize,
+        /// Whether all waiters are woken.
+        all: bool,
+    },
+    /// Lets equals go first.
+    Yield,
+    /// Starts another thread.
+    Spawn(usize),
+    /// Changes its own class.
+    SetClass(Class),
+    /// Ends every other thread of a job.
+    Teardown(usize),
+}
+
+impl Op {
+    /// Whether the thread keeps the CPU, or leaves it, for some time.
+    pub(super) fn takes_time(self) -> bool {
+        matches!(self, Self::Run(1..) | Self::Section(1..) | Self::Block { .. } | Self::Sleep(1..))
+    }
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct JobSpec {
+    /// Its name; without spaces, at which importers cut.
+    pub name: String,
+    /// The weight of all its threads together.
+    pub weight: u64,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub struct ThreadSpec {
+    /// Its name.
+    pub name: String,
+    /// Its job.
+    pub job: usize,
+    /// How it begins.
+    pub class: Class,
+    /// Where it may run.
+    pub mask: CpuMask,
+    /// Where it begins.
+    pub cpu: usize,
+    /// Whether it is there from the start; otherwise another one starts it.
+    pub started: bool,
+    /// What it does, over and over.
+    pub script: Vec<Op>,
+    /// How often it goes through its script before it ends.
+    pub rounds: u64,
+}
+
+/// Something outside that posts to a channel now and then.
+#[derive(Clone, Copy, Debug)]
+pub struct Device {
+    /// The channel.
+    pub channel: usize,
+    /// The CPU that it interrupts.
+    pub cpu: usize,
+    /// The first time, in nanoseconds.
+    pub first: u64,
+    /// Nanoseconds between two.
+    pub period: u64,
+    /// How often.
+    pub count: u64,
+}
+
+/// Everything a machine runs.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// CPUs, numbered from 0.
+    pub cpus: usize,
+    /// Nanoseconds of a request, at both levels.
+    pub slice: u64,
+    /// The longest time between two looks at the run queue, in nanoseconds.
+    pub quantum: u64,
+    /// Nanoseconds that a message between CPUs takes; at least 2, so that what it tells of can be
+    /// shown one nanosecond before it arrives.
+    pub latency: u64,
+    /// Nanoseconds from asking a channel in vain to having left the CPU.
+    pub park: u64,
+    /// Channels, numbered from 0.
+    pub channels: usize,
+    /// Jobs.
+    pub jobs: Vec<JobSpec>,
+    /// Threads.
+    pub threads: Vec<ThreadSpec>,
+    /// Devices.
+    pub devices: Vec<Device>,
+    /// When it ends, in nanoseconds.
+    pub until: u64,
+}
+
+impl Workload {
+    /// A machine of `cpus` CPUs with nothing to do until `until`.
+    pub fn new(cpus: usize, until: u64) -> Self {
+        Self {
+            cpus,
+            slice: 3_000_000,
+            quantum: 1_000_000,
+            latency: 1_000,
+            park: 1_000,
+            channels: 0,
+            jobs: Vec::new(),
+            threads: Vec::new(),
+            devices: Vec::new(),
+            until,
+        }
+    }
+
+    /// Adds a job of the unit weight.
+    pub fn job(&mut self, name: &str) -> usize {
+        self.jobs.push(JobSpec { name: name.to_owned(), weight: clockweave_runqueue::UNIT_WEIGHT });
+        self.jobs.len() - 1
+    }
+
+    /// Adds a fair thread that may run everywhere and is there from the start; the last one added may be changed.
+    pub fn thread(&mut self, name: &str, job: usize, cpu: usize, script: &[Op]) -> &mut ThreadSpec {
+        let mask = CpuMask::first(self.cpus);
+        let (name, script) = (name.to_owned(), script.to_vec());
+        let spec =
+            ThreadSpec { name, job, class: Class::Fair, mask, cpu, started: true, script, rounds: u64::MAX };
+        self.threads.push(spec);
+        self.threads.last_mut().expect("one was added")
+    }
+
+    /// Adds a channel.
+    pub fn channel(&mut self) -> usize {
+        self.channels += 1;
+        self.channels - 1
+    }
+
+    /// The longest section in which a CPU makes no pass, in nanoseconds.
+    pub fn longest_section(&self) -> u64 {
+        let ops = self.threads.iter().flat_map(|thread| &thread.script);
+        let sections = ops.map(|op| if let Op::Section(ns) = op { *ns } else { 0 });
+        sections.max().unwrap_or(0).max(self.park)
+    }
+
+    /// What is wrong with it, if anything is.
+    pub(super) fn fault(&self) -> Option<String> {
+        if self.cpus == 0 || self.cpus > clockweave_runqueue::MAX_CPUS {
+            return Some(format!(
+                "found {} CPUs, expected 1 to {}",
+                self.cpus,
+                clockweave_runqueue::MAX_CPUS
+            ));
+        }
+        if self.latency < 2 || self.slice == 0 || self.quantum == 0 {
+            return Some("found a latency below 2 ns, or a slice or quantum of 0 ns".to_owned());
+        }
+        self.threads.iter().find_map(|thread| {
+            let (name, cpus) = (&thread.name, self.cpus);
+            let fault = if thread.job >= self.jobs.len() {
+                format!("job {} of {}", thread.job, self.jobs.len())
+            } else if thread.cpu >= cpus || !thread.mask.contains(thread.cpu) {
+                format!("a start on CPU {}, where it may not run", thread.cpu)
+            } else if thread.mask.iter().any(|cpu| cpu >= cpus) {
+                format!("CPU {:?} of {cpus}", thread.mask)
+            } else if !thread.script.iter().any(|op| op.takes_time()) {
+                "a script that takes no time".to_owned()
+            } else {
+                return None;
+            };
+            Some(format!("thread {name}: found {fault}"))
+        })
+    }
+}

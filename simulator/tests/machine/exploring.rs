@@ -1,0 +1,142 @@
+//! Sweeps over seeds, gates, shrinking, the corpus.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clockweave_simulator::machine::{
+    Choices, Corpus, Demand, Expectation, GATES, Law, Machine, SCENARIOS, SEEDS, Variant, explore, shrink,
+    sweep, variant_name,
+};
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/runqueue")
+}
+
+#[test]
+fn the_sound_machine_breaks_no_rule_in_any_scenario() {
+    assert!(SCENARIOS.len() >= 8);
+    for scenario in SCENARIOS {
+        let sweep = sweep(scenario, Variant::Sound, SEEDS);
+        let first = sweep.first.map(|(seed, outcome)| (seed, outcome.violations));
+        assert_eq!(first, None, "{}", scenario.name);
+        assert!(sweep.steps > SEEDS * 20, "{}: {} steps", scenario.name, sweep.steps);
+    }
+}
+
+#[test]
+fn broken_machines_are_caught_and_controls_pass() {
+    let caught = GATES.iter().filter(|gate| gate.demand != Demand::Passes).count();
+    assert!(caught >= 5 && GATES.len() - caught == 2);
+    for gate in GATES {
+        let sweep = sweep(gate.scenario(), gate.variant, SEEDS);
+        let first = sweep.first.as_ref().map(|(seed, outcome)| (seed, &outcome.violations));
+        assert!(gate.holds(&sweep), "{gate:?}: {:?}, first {first:?}", sweep.laws);
+    }
+}
+
+/// Where there is nothing to choose a scenario explores nothing.
+#[test]
+fn scenarios_have_choices_and_runs_differ() {
+    for scenario in SCENARIOS {
+        let made: BTreeSet<Vec<u32>> =
+            (0..10).map(|seed| explore(scenario, Variant::Sound, Choices::random(seed)).decisions).collect();
+        assert!(made.len() > 1 || scenario.shares, "{}: every seed chooses alike", scenario.name);
+    }
+}
+
+#[test]
+fn a_failing_run_shrinks_to_choices_that_fail_for_the_same_reason() {
+    for gate in GATES {
+        let Demand::Caught(law) = gate.demand else { continue };
+        let sweep = sweep(gate.scenario(), gate.variant, SEEDS);
+        let (_, outcome) = sweep.first.expect("a broken machine fails");
+        let decisions = shrink(gate.scenario(), gate.variant, &outcome);
+        assert!(decisions.len() <= outcome.decisions.len());
+        let expect = Expectation::Fail(outcome.laws());
+        let stored = Corpus { scenario: gate.scenario(), variant: gate.variant, expect, decisions };
+        let read = Corpus::parse(&stored.text()).unwrap();
+        assert_eq!(
+            (read.variant, &read.expect, &read.decisions),
+            (stored.variant, &stored.expect, &stored.decisions)
+        );
+        let again = read.replay();
+        assert!(read.holds(&again), "{gate:?}: {:?}", again.violations);
+        assert!(sweep.laws.contains(&law));
+    }
+}
+
+/// Stores the shortest failing choices of every broken machine.
+fn store_corpus() {
+    assert!(std::env::var_os("CI").is_none(), "golden files are not updated in CI");
+    std::fs::create_dir_all(corpus()).unwrap();
+    for gate in GATES.iter().filter(|gate| gate.demand != Demand::Passes) {
+        let (_, outcome) = sweep(gate.scenario(), gate.variant, SEEDS).first.unwrap();
+        let decisions = shrink(gate.scenario(), gate.variant, &outcome);
+        let expect = Expectation::Fail(outcome.laws());
+        let stored = Corpus { scenario: gate.scenario(), variant: gate.variant, expect, decisions };
+        let name = format!("{}.txt", variant_name(gate.variant));
+        std::fs::write(corpus().join(name), stored.text()).unwrap();
+    }
+}
+
+#[test]
+fn the_corpus_replays() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        store_corpus();
+    }
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 3, "{files:?}");
+    let mut failing = 0;
+    for file in files {
+        let stored = Corpus::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let outcome = stored.replay();
+        assert!(stored.holds(&outcome), "{}: {:?}", file.display(), outcome.violations);
+        failing += usize::from(stored.expect != Expectation::Pass);
+        // What fails on the broken machine passes on the sound one.
+        let sound = explore(stored.scenario, Variant::Sound, Choices::replay(stored.decisions));
+        assert_eq!(sound.violations, [], "{}", file.display());
+    }
+    assert!(failing >= 2);
+}
+
+#[test]
+fn corpus_files_that_are_none_say_where() {
+    for (text, line, words) in [
+        ("", 0, "# scenario"),
+        ("# scenario: nothing\n", 1, "no scenario \"nothing\""),
+        ("# scenario: fairness\n1 2\n", 2, "# expect"),
+        ("# scenario: fairness\n# expect: fail\n", 2, "expected the rules"),
+        ("# scenario: fairness\n# expect: fail gravity\n", 2, "no rule \"gravity\""),
+        ("# scenario: fairness\n# expect: pass\n1 x\n", 3, "\"x\""),
+        ("# scenario: fairness\n# variant: odd\n", 2, "no variant \"odd\""),
+    ] {
+        let error = Corpus::parse(text).unwrap_err();
+        assert_eq!(error.line, line, "{text:?}");
+        assert!(error.problem.contains(words), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn a_machine_repeats_itself() {
+    for scenario in SCENARIOS {
+        let run = || {
+            let mut machine = Machine::new((scenario.build)(), Variant::Sound).unwrap();
+            machine.observe();
+            let mut choices = Choices::random(3);
+            while machine.step(&mut choices) {}
+            machine.take_log()
+        };
+        let log = run();
+        assert!(log.len() > 20 && log == run(), "{}", scenario.name);
+    }
+}
+
+#[test]
+fn every_rule_has_its_name() {
+    for law in [Law::OnePlace, Law::NoLostWake, Law::NoPanic, Law::AllDone] {
+        assert_eq!(Law::named(law.name()), Some(law));
+    }
+    assert_eq!(Law::named("nothing"), None);
+}

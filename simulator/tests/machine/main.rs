@@ -1,0 +1,3 @@
+//! Machines with run queues: what exploration finds, and what it does not.
+
+mod exploring;
