@@ -3,15 +3,16 @@
 //!
 //!     cargo run --release -p clockweave-recorder --example record_fifo -- [EVENTS] [ROUNDS] [MODE…]
 //!
-//! Modes: `raw deflate text both annotations record yardsticks`, all by default; `deflate:N` and `zstd:N` for other levels.
-//! `yardsticks` is what compressing and writing the same bytes takes here, to compare machines by. Modes are interleaved; figures are CPU time of the whole process, medians over the rounds with the
-//! spread.
+//! Modes: `raw deflate text both full full-raw annotations record yardsticks`, all by default; `deflate:N` and `zstd:N` for
+//! other levels. `yardsticks` is what libdeflate alone and writing alone take for the bytes of `raw`, to compare machines
+//! by. Modes are interleaved; figures are CPU time of the whole process, medians over the rounds with the spread. The peak of
+//! resident memory is the process's, so it is a mode's own only where that mode is run alone.
 
 use std::collections::VecDeque;
 use std::path::Path;
 
-use clockweave_model::{ClockDomain, KindId, Phase, Seconds};
-use clockweave_recorder::{ArgsEncoding, Compression, Recorder, RunTotals, SerialRecorder, StreamId};
+use clockweave_model::{ClockDomain, FifoEntry, KindId, Phase, Seconds};
+use clockweave_recorder::{ArgsEncoding, Compression, Recorder, RunTotals, SerialRecorder, StreamId, View};
 
 /// Where events go.
 trait Target {
@@ -181,6 +182,8 @@ fn builder(dir: &Path, mode: &str) -> On {
         "text" => builder.text(true).perfetto(false),
         "both" => builder.text(true),
         "annotations" => builder.compression(Compression::None).args(ArgsEncoding::Annotations),
+        "full" => builder.view(View::Full),
+        "full-raw" => builder.view(View::Full).compression(Compression::None),
         "record" => builder.perfetto(false),
         zstd if zstd.starts_with("zstd:") => {
             let level = zstd["zstd:".len()..].parse().expect("a level");
@@ -196,6 +199,8 @@ fn builder(dir: &Path, mode: &str) -> On {
     let hz = "1326MHz".parse().expect("a frequency");
     let lts = ClockDomain::new(2, "lts", hz, Seconds::from_ps(137)).expect("a domain");
     builder.domain(&sm).and_then(|b| b.domain(&lts)).expect("two domains");
+    let (writer, reader) = ("producer".to_owned(), "consumer".to_owned());
+    builder.fifo(FifoEntry { id: 1, name: "fifo".to_owned(), depth: DEPTH, stages: 2, writer, reader });
     let producer = builder.add_stream(1, 1, "producer").expect("a unit");
     let consumer = builder.add_stream(2, 2, "consumer").expect("a unit");
     let streams = [
@@ -208,23 +213,38 @@ fn builder(dir: &Path, mode: &str) -> On {
 }
 
 /// What the machine needs for the parts nobody can save: compressing the same bytes in blocks, and
-/// writing them, per event.
-fn yardsticks(dir: &Path, events: u64) {
-    let mut on = builder(dir, "raw");
-    produce(events, &mut on);
-    on.recorder.close(RunTotals::default()).expect("closing");
-    let raw = std::fs::read(dir.join(clockweave_recorder::TRACE_FILE)).expect("the trace");
-    let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::new(1).expect("a level"));
-    let mut out = vec![0; compressor.zlib_compress_bound(262_144)];
-    let before = cpu_ns();
-    let sizes = raw.chunks(262_144).map(|block| compressor.zlib_compress(block, &mut out).expect("room"));
-    let size: usize = sizes.sum();
-    let (spent, events) = ((cpu_ns() - before) as f64, events as f64);
-    println!("(libdeflate 1 alone: {:.1} ns/event, {:.3} B/event)", spent / events, size as f64 / events);
-    let before = cpu_ns();
-    let mut file = std::fs::File::create(dir.join("copy")).expect("a file");
-    raw.chunks(262_144).for_each(|block| std::io::Write::write_all(&mut file, block).expect("writing"));
-    println!("(writing the raw bytes alone: {:.1} ns/event)", (cpu_ns() - before) as f64 / events);
+/// writing them. Nanoseconds per event each, and bytes of the compressed ones.
+struct Yardsticks {
+    raw: Vec<u8>,
+    compressor: libdeflater::Compressor,
+    copy: std::path::PathBuf,
+}
+
+impl Yardsticks {
+    fn new(dir: &Path, events: u64) -> Self {
+        let mut on = builder(dir, "raw");
+        produce(events, &mut on);
+        on.recorder.close(RunTotals::default()).expect("closing");
+        let raw = std::fs::read(dir.join(clockweave_recorder::TRACE_FILE)).expect("the trace");
+        let level = libdeflater::CompressionLvl::new(1).expect("a level");
+        Self { raw, compressor: libdeflater::Compressor::new(level), copy: dir.join("copy") }
+    }
+
+    fn compress(&mut self) -> (u64, usize) {
+        let mut out = vec![0; self.compressor.zlib_compress_bound(262_144)];
+        let before = cpu_ns();
+        let blocks = self.raw.chunks(262_144);
+        let size = blocks.map(|block| self.compressor.zlib_compress(block, &mut out).expect("room")).sum();
+        (cpu_ns() - before, size)
+    }
+
+    fn write(&self) -> u64 {
+        let before = cpu_ns();
+        let mut file = std::fs::File::create(&self.copy).expect("a file");
+        let blocks = self.raw.chunks(262_144);
+        blocks.for_each(|block| std::io::Write::write_all(&mut file, block).expect("writing"));
+        cpu_ns() - before
+    }
 }
 
 fn main() {
@@ -233,18 +253,18 @@ fn main() {
     let rounds: usize = args.next().map_or(5, |n| n.parse().expect("a number of rounds"));
     let mut modes: Vec<String> = args.collect();
     if modes.is_empty() {
-        modes = ["raw", "deflate", "text", "both", "annotations", "record", "yardsticks"]
+        modes = ["raw", "deflate", "text", "both", "full", "full-raw", "annotations", "record", "yardsticks"]
             .map(str::to_owned)
             .to_vec();
     }
     let dir = std::env::temp_dir().join(format!("record_fifo-{}", std::process::id()));
-    if modes.iter().any(|mode| mode == "yardsticks") {
-        modes.retain(|mode| mode != "yardsticks");
-        yardsticks(&dir, events);
-    }
+    let mut yardsticks = modes.iter().any(|mode| mode == "yardsticks").then(|| Yardsticks::new(&dir, events));
+    modes.retain(|mode| mode != "yardsticks");
     let mut cost: Vec<Vec<f64>> = vec![Vec::new(); modes.len()];
     let mut offs = Vec::new();
+    let (mut compressing, mut writing) = (Vec::new(), Vec::new());
     let mut bytes = vec![0.0; modes.len()];
+    let (mut first_output, mut peak_rss) = (vec![0; modes.len()], 0);
     for _ in 0..rounds {
         let before = cpu_ns();
         let mut off = Off::default();
@@ -252,6 +272,10 @@ fn main() {
         let off_ns = (cpu_ns() - before) as f64 / off.events as f64;
         std::hint::black_box(off.sum);
         offs.push(off_ns);
+        if let Some(yardsticks) = &mut yardsticks {
+            compressing.push(yardsticks.compress().0 as f64 / off.events as f64);
+            writing.push(yardsticks.write() as f64 / off.events as f64);
+        }
         for (at, mode) in modes.iter().enumerate() {
             let before = cpu_ns();
             let mut on = builder(&dir, mode);
@@ -260,6 +284,8 @@ fn main() {
             let spent = (cpu_ns() - before) as f64 / on.events as f64;
             cost[at].push(spent - off_ns);
             bytes[at] = stats.file_bytes as f64 / on.events as f64;
+            first_output[at] = first_output[at].max(stats.first_output_ns);
+            peak_rss = stats.clockweave.peak_rss_bytes.unwrap_or(0);
         }
     }
     let spread = |values: &mut Vec<f64>| {
@@ -268,10 +294,21 @@ fn main() {
     };
     let (median, low, high) = spread(&mut offs);
     println!("off          {median:7.1} ns/event ({low:.1} to {high:.1})");
+    if let Some(yardsticks) = &mut yardsticks {
+        let size = yardsticks.compress().1 as f64 / events as f64;
+        let (median, low, high) = spread(&mut compressing);
+        println!("libdeflate 1 {median:7.1} ns/event alone ({low:.1} to {high:.1}) at {size:.3} B/event");
+        let (median, low, high) = spread(&mut writing);
+        println!("write        {median:7.1} ns/event alone ({low:.1} to {high:.1})");
+    }
     for (at, mode) in modes.iter().enumerate() {
         let (median, low, high) = spread(&mut cost[at]);
-        let size = bytes[at];
-        println!("{mode:12} {median:7.1} ns/event over off ({low:.1} to {high:.1}) at {size:.3} B/event");
+        let (size, first) = (bytes[at], first_output[at] as f64 / 1e6);
+        println!(
+            "{mode:12} {median:7.1} ns/event over off ({low:.1} to {high:.1}) at {size:.3} B/event, first output \
+             after {first:.2} ms at most"
+        );
     }
+    println!("peak of resident memory {:.1} MiB", peak_rss as f64 / f64::from(1 << 20));
     std::fs::remove_dir_all(&dir).expect("removing the run");
 }
