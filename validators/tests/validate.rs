@@ -557,7 +557,10 @@ fn unusable_input_is_told_from_findings_and_from_a_broken_environment() {
         assert_eq!(error.exit_code(), 2);
     };
     input(&fixture.path("nothing"), "No such file");
-    input(&fixture.path("clock-stats.json"), "not one complete packet is there");
+    input(&fixture.path("clock-stats.json"), "found JSON, expected Perfetto's packets");
+    input(&fixture.path("text-domain-sm.log"), "not one complete packet is there");
+    fs::write(fixture.path("trace.gz"), [0x1f, 0x8b, 0x08]).unwrap();
+    input(&fixture.path("trace.gz"), "found what begins as a gzip file");
     fixture.edit_text("clock-manifest.json", |text| *text = text.replace("\"version\":1", "\"version\":3"));
     input(fixture.dir(), "found version 3, expected version 1");
     fixture.remove("clock-manifest.json");
