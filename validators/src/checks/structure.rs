@@ -105,6 +105,14 @@ fn unusable(prefix: &PrefixReport, limit: Option<u64>) -> Option<String> {
         Some(Cut { offset: 0, reason: CutReason::Entry(EntryFault::Tag { found: 0x1f }) }) => {
             "found what begins as a gzip file, expected Perfetto's packets; unpack it first".to_owned()
         }
+        Some(
+            cut @ Cut {
+                reason:
+                    CutReason::Entry(EntryFault::TooLong { .. })
+                    | CutReason::Wrapper(InflateFault::TooLarge { .. }),
+                ..
+            },
+        ) => format!("{cut}; {}", hint(&cut.reason)),
         Some(cut) => format!("{cut}; not one complete packet is there"),
         None => "found an empty file, expected a trace".to_owned(),
     })

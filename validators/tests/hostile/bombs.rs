@@ -110,7 +110,7 @@ fn content_is_bounded_in_all_and_the_limits_can_be_raised() {
     assert_eq!((checks[0].found, checks[1].found), (0, 360));
     let short = Limits { packet_bytes: one.len() - 100, ..Limits::default() };
     let error = look(&one, &of(short)).0.unwrap_err().to_string();
-    assert!(error.contains("expected at most"), "{error}");
+    assert!(error.contains("expected at most") && error.contains("--max-packet raises the limit"), "{error}");
 }
 
 #[test]
