@@ -4,6 +4,7 @@
 mod encoder;
 mod examples;
 mod full_view;
+mod killed;
 mod threads;
 
 use std::collections::VecDeque;
