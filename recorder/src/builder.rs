@@ -63,6 +63,7 @@ pub struct RecorderBuilder {
     reversed_drain: bool,
     first_local: u32,
     force: bool,
+    disabled: bool,
     kinds: KindTable,
     fifos: BTreeMap<u32, FifoEntry>,
     configuration: BTreeMap<String, String>,
@@ -91,6 +92,7 @@ impl RecorderBuilder {
             reversed_drain: false,
             first_local: 0,
             force: false,
+            disabled: false,
             kinds: KindTable::default(),
             fifos: BTreeMap::new(),
             configuration: BTreeMap::new(),
@@ -215,6 +217,14 @@ impl RecorderBuilder {
         self
     }
 
+    /// Whether to record nothing: every call of the recorder and its producers is accepted and does nothing, no file is
+    /// touched, no thread is started, and the statistics are all zero. Options and declarations are checked as ever.
+    /// Default: no.
+    pub fn disabled(&mut self, disabled: bool) -> &mut Self {
+        self.disabled = disabled;
+        self
+    }
+
     /// States an option of the run in the manifest.
     pub fn configure(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
         self.configuration.insert(key.into(), value.into());
@@ -309,7 +319,7 @@ impl RecorderBuilder {
     fn start_concurrent(self, coordinated: bool) -> Result<(ConcurrentRecorder, Vec<Producer>), RecordError> {
         let open_records = self.open_budget()?;
         let options = RingOptions {
-            capacity: self.ring_records(open_records)?,
+            capacity: if self.disabled { 2 } else { self.ring_records(open_records)? },
             batch: self.drain_batch.max(1),
             coordinated,
             lossy: !self.lossless,
@@ -378,6 +388,10 @@ impl RecorderBuilder {
             return Err(RecordError::MetadataBudget { needed, budget: self.metadata_bytes });
         }
 
+        if self.disabled {
+            let ledger = Ledger::new(&roster, &self.kinds);
+            return Ok(Session::disabled(self.dir, roster, self.kinds, ledger));
+        }
         let claim = directory::prepare(&self.dir, self.force)?;
         let description = Description {
             run_id: &self.run_id,

@@ -28,6 +28,8 @@ pub(crate) struct Control {
     /// after a failure or the end.
     gates: Box<[Gate]>,
     pub(crate) coordinated: bool,
+    /// Nothing is recorded.
+    pub(crate) disabled: bool,
 }
 
 /// Read with every event, written rarely; alone on its cache lines.
@@ -40,7 +42,15 @@ impl Control {
             frontier: Frontier::new(streams, coordinated, batch),
             gates: (0..domains).map(|_| Gate(AtomicU64::new(0))).collect(),
             coordinated,
+            disabled: false,
         }
+    }
+
+    /// Nothing is recorded, and nobody waits.
+    pub(crate) fn disable(&mut self) {
+        self.disabled = true;
+        // Every event takes the long way, where it is left out.
+        self.shut();
     }
 
     /// Keeps the first failure; from here on nothing is accepted.
@@ -178,6 +188,9 @@ impl Producer {
     #[cold]
     #[inline(never)]
     fn record_with_care(&mut self, record: &EventRecord) -> Result<(), RecordError> {
+        if self.control.disabled {
+            return Ok(());
+        }
         self.accept(record.cycle)?;
         let elsewhere =
             self.gap.as_ref().is_some_and(|gap| (gap.cycle, gap.phase) != (record.cycle, record.phase));
@@ -277,6 +290,9 @@ impl Producer {
     /// # Errors
     /// A promise below an earlier one, a coordinated or finished stream, the first error of the run.
     pub fn advance(&mut self, next_cycle: u64) -> Result<(), RecordError> {
+        if self.control.disabled {
+            return Ok(());
+        }
         let error = if self.control.coordinated {
             RecordError::Coordinated { unit: self.unit.to_string() }
         } else if self.finished {

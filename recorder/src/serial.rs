@@ -64,6 +64,10 @@ impl SerialRecorder {
     }
 
     fn pass(&mut self, ns: i64) -> Result<(), Box<RecordError>> {
+        if self.session.is_disabled() {
+            self.bucket.clear();
+            return Ok(());
+        }
         let passed = match self.bucket.close(ns) {
             Ok(()) => self.session.pass(ns, &self.bucket),
             Err(error) => Err(Box::new(self.session.fail(*error))),

@@ -123,6 +123,8 @@ pub(crate) struct Session {
     manifest_bytes: u64,
     /// Whether the trace is in several files.
     rotated: bool,
+    /// Nothing is recorded.
+    disabled: bool,
     pub(crate) ingress: Ingress,
     closed: Option<Result<Stats, RecordError>>,
 }
@@ -150,6 +152,7 @@ impl Session {
         let running = Some(Running { outputs, writer });
         Self {
             rotated,
+            disabled: false,
             dir,
             claim: Some(claim),
             roster,
@@ -161,6 +164,28 @@ impl Session {
             ingress: Ingress::default(),
             closed: None,
         }
+    }
+
+    /// A run that leaves nothing behind: it has no outputs.
+    pub(crate) fn disabled(dir: PathBuf, roster: Roster, kinds: KindTable, ledger: Ledger) -> Self {
+        Self {
+            rotated: false,
+            disabled: true,
+            dir,
+            claim: None,
+            roster,
+            kinds,
+            ledger,
+            running: None,
+            failure: None,
+            manifest_bytes: 0,
+            ingress: Ingress::default(),
+            closed: None,
+        }
+    }
+
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.disabled
     }
 
     /// Takes gaps among the records.
@@ -245,6 +270,9 @@ impl Session {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
+        if self.disabled {
+            return Ok(());
+        }
         let Some(Running { outputs, writer }) = &mut self.running else { return Err(RecordError::Closed) };
         with_sink!(outputs, sink => sink.flush());
         writer.flush().map_err(|error| self.fail(error))
@@ -259,6 +287,9 @@ impl Session {
     pub(crate) fn close(&mut self, totals: &RunTotals, bucket: &OpenBucket) -> Result<Stats, RecordError> {
         if let Some(closed) = &self.closed {
             return closed.clone();
+        }
+        if self.disabled {
+            return Ok(self.stats(&RunTotals::default(), bucket, &Figures::default()));
         }
         let result = self.abandon().and_then(|figures| {
             let stats = self.stats(totals, bucket, &figures);

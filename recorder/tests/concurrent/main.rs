@@ -1,6 +1,7 @@
 //! Runs recorded by several threads, read back with independent means.
 
 mod budgets;
+mod disabled;
 mod failures;
 mod identical;
 mod loss;
