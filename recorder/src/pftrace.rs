@@ -16,12 +16,14 @@ mod full;
 mod instant;
 mod interning;
 mod packet;
+mod sched;
 pub(crate) mod schema;
 mod sink;
 mod tracks;
 mod varint;
 
 pub use compression::{Compression, UnknownCompression};
+pub use sched::{PrevState, SchedEvent, SchedProcess, SchedTask, SchedThread, SchedTrace, SchedTrack};
 
 pub(crate) use checkpoint::{
     CLOCK_TRACE_FILE, Preamble, RunFacts, clock_snapshot, first_state, marker_packet, track_packet,

@@ -7,4 +7,5 @@ pub mod progress;
 pub mod record;
 pub mod recover;
 pub mod run;
+pub mod scheduling;
 pub mod scratch;

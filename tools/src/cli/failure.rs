@@ -10,6 +10,7 @@ use clockweave::output::{Output, OutputError, is_dash};
 use clockweave::record::RecordFailure;
 use clockweave::recover::RecoverError;
 use clockweave::run::RunError;
+use clockweave::scheduling::SchedulingError;
 use clockweave_simulator::{RecordError, RunError as SimulationError};
 use clockweave_validators::engine::EngineError;
 
@@ -132,6 +133,18 @@ impl From<RecordFailure> for Failure {
         match &error {
             RecordFailure::Directory { source, .. } => Self::access(&error, source),
             RecordFailure::Run { error: stopped, directory } => of_run(stopped, directory.as_deref()),
+            _ => Self::input(error),
+        }
+    }
+}
+
+impl From<SchedulingError> for Failure {
+    fn from(error: SchedulingError) -> Self {
+        match error {
+            SchedulingError::Write(_) => Self::environment(error),
+            SchedulingError::Output(error) => error.into(),
+            SchedulingError::Place(error) => error.into(),
+            SchedulingError::Directory { ref source, .. } => Self::access(&error, source),
             _ => Self::input(error),
         }
     }
