@@ -13,7 +13,7 @@ use clockweave_recorder::{
     PrevState, SchedEvent, SchedProcess, SchedTask, SchedThread, SchedTrace, SchedTrack,
 };
 use clockweave_simulator::machine::{
-    Choices, Class, Happening, Machine, Observed, Recorded, Variant, Why, Workload,
+    Choices, Class, Happening, Machine, Observed, Op, Recorded, Variant, Why, Workload,
 };
 
 use crate::output::{Output, OutputError};
@@ -133,15 +133,25 @@ pub fn record<W: Write>(work: Workload, variant: Variant, out: W) -> Result<(Sch
             show.show(&happened)?;
         }
     }
+    // The end of every CPU's time, and of the trace.
     for cpu in 0..show.running.len() {
-        if let Some(thread) = show.running[cpu] {
-            let prev = show.task(Some(thread));
-            let state = PrevState::Preempted;
-            show.trace.event(until, cpu, SchedEvent::Switch { prev, state, next: SchedTask::IDLE })?;
-        }
+        let prev = show.task(show.running[cpu]);
+        let state = if prev.thread.is_some() { PrevState::Preempted } else { PrevState::Runnable };
+        show.trace.event(until, cpu, SchedEvent::Switch { prev, state, next: SchedTask::IDLE })?;
     }
     show.done.ns = until;
     Ok((show.done, show.trace.finish()?))
+}
+
+/// Whether every thread is a job of its own that computes to the end on one CPU.
+fn is_steady(work: &Workload) -> bool {
+    let alone =
+        |at: usize| work.threads.iter().filter(|other| other.job == work.threads[at].job).count() == 1;
+    (0..work.threads.len()).all(|at| {
+        let spec = &work.threads[at];
+        let computes = matches!(spec.script[..], [Op::Run(ns)] if ns >= work.until);
+        alone(at) && computes && spec.mask.count() == 1 && spec.class == Class::Fair
+    })
 }
 
 impl<W: Write> Show<W> {
@@ -183,6 +193,7 @@ impl<W: Write> Show<W> {
         // Everybody's turn before it, at the least share there is, and one more for the balance.
         let turns = work.threads.len() as u64 + 1;
         let patience = turns * (work.slice + work.quantum + work.longest_section()) * most.div_ceil(least);
+        let steady = is_steady(work);
         for (at, spec) in work.threads.iter().enumerate() {
             lags.push(trace.track(&spec.name, Some(lag_group), Some("ns"))?);
             let mask = spec.mask.iter().filter(|cpu| *cpu < 63).fold(0i64, |mask, cpu| mask | 1 << cpu);
@@ -195,7 +206,7 @@ impl<W: Write> Show<W> {
                 ("latency", int(work.latency)),
                 ("patience", int(patience)),
                 ("section", int(work.longest_section())),
-                ("cpus", int(work.cpus)),
+                ("steady", i64::from(steady)),
             ];
             trace.instant(0, facts, "runqueue.thread", &arguments)?;
         }

@@ -12,7 +12,7 @@ use crate::checks::imported::Imported;
 use crate::checks::manifest::DomainTracks;
 use crate::checks::structure::{Deflated, Structure};
 use crate::checks::tracks::{self, Tracks};
-use crate::checks::{conservation, flows, identity, import, manifest, structure, time};
+use crate::checks::{conservation, flows, identity, import, manifest, runqueue, structure, time};
 use crate::engine::{Engine, EngineError, Session, Width};
 use crate::exact::EdgeTimes;
 use crate::limits::Limits;
@@ -246,6 +246,7 @@ impl Content {
         let limit = options.max_findings;
         import::probe(&mut session)?;
         checks.push(import::check(&mut session, declared_loss, limit)?);
+        checks.extend(runqueue::check(&mut session, limit)?);
         let counts = conservation::engine_counts(&mut session)?;
         let tracks = Tracks::read(&mut session)?;
         let (stated, domain_tracks) = match run {

@@ -371,10 +371,14 @@ impl<W: Write> SchedTrace<W> {
                 let by = self.named(by).1;
                 // CLONE_THREAD: a thread of its process, not a process of its own.
                 let new = NewTask { pid, comm: comm.clone(), clone_flags: Some(0x1_0000) };
-                if task.thread.is_some() && by != Some(0) {
+                let woken = Some(waking((comm, pid, prio), target));
+                // Importers hold a thread for ready from its creation on, or from its first wake; to
+                // have both would be a wake of a thread that does not wait.
+                if by == Some(0) {
+                    self.open[cpu].push(FtraceEvent { sched_waking: woken.clone(), ..base(by) });
+                } else {
                     self.open[cpu].push(FtraceEvent { task_newtask: Some(new), ..base(by) });
                 }
-                let woken = Some(waking((comm, pid, prio), target));
                 self.open[cpu].push(FtraceEvent { sched_wakeup_new: woken, ..base(by) });
             }
             SchedEvent::Migrated { task, by, from, to } => {

@@ -8,6 +8,7 @@ pub(crate) mod identity;
 pub(crate) mod import;
 pub(crate) mod imported;
 pub(crate) mod manifest;
+pub(crate) mod runqueue;
 pub(crate) mod structure;
 pub(crate) mod time;
 pub(crate) mod tracks;
