@@ -51,6 +51,10 @@ pub fn div_rem(n: i128, d: u64) -> (i128, u64) {
 /// The general case of both.
 fn floor(n: i128, d: u64) -> (i128, u64) {
     note_division();
+    // The hardware's own division where it suffices.
+    if let Ok(n) = u64::try_from(n) {
+        return (i128::from(n / d), n % d);
+    }
     let d = i128::from(d);
     let quotient = n / d;
     let remainder = n - quotient * d;

@@ -129,7 +129,8 @@ impl Eevdf {
 
     /// Moves the base to the floor of the mean. Only the quotient is used: the new sum is `sum - quotient · total`.
     fn rebase(&mut self) {
-        if self.total > 0 {
+        let settled = self.sum >= 0 && self.sum < i128::from(self.total);
+        if self.total > 0 && !settled {
             let quotient = div(self.sum, self.total);
             self.base = add(self.base, quotient);
             self.sum = sub(self.sum, mul(self.total, quotient));
@@ -159,7 +160,7 @@ impl Eevdf {
         self.rebase();
         let seq = self.next_seq();
         let Left { lag, request_left } = left.copied().unwrap_or_default();
-        let v = sub(self.base, div(lag, weight));
+        let v = if lag == 0 { self.base } else { sub(self.base, div(lag, weight)) };
         let mut vd = if request_left > 0 { add(v, div(request_left, weight)) } else { v };
         if vd <= v {
             vd = Self::deadline(v, slice, weight);
