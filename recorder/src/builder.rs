@@ -178,7 +178,8 @@ impl RecorderBuilder {
     }
 
     /// Whether a full ring costs events rather than the host's time. What is lost is counted, and stands in every
-    /// output. Default: no. A serial recorder has no rings and never loses anything.
+    /// output. Default: no. A serial recorder has no rings and loses nothing by itself: it only takes
+    /// what [`SerialRecorder::lose`] says.
     pub fn lossy(&mut self, lossy: bool) -> &mut Self {
         self.lossless = !lossy;
         self
@@ -282,7 +283,12 @@ impl RecorderBuilder {
     pub fn start_serial(self) -> Result<SerialRecorder, RecordError> {
         let budget = self.open_budget()?;
         let capacity = ring_records(self.declared.stream_count());
-        Ok(SerialRecorder::new(self.open(capacity)?, OpenBucket::new(budget)))
+        let lossless = self.lossless;
+        let mut session = self.open(capacity)?;
+        if !lossless {
+            session.expect_gaps();
+        }
+        Ok(SerialRecorder::new(session, OpenBucket::new(budget)))
     }
 
     /// Starts recording for one thread that submits instants in exact order and must not wait: events that the rings

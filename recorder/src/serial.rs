@@ -8,6 +8,7 @@ use clockweave_model::{EventRecord, KindId, Phase};
 
 use crate::bucket::OpenBucket;
 use crate::error::RecordError;
+use crate::packed::GAP;
 use crate::roster::StreamId;
 use crate::session::Session;
 use crate::stats::{RunTotals, Stats};
@@ -46,6 +47,18 @@ impl SerialRecorder {
     ) {
         let rank = self.ranks[stream.0 as usize];
         self.bucket.push(rank, EventRecord { cycle, transaction, value, fifo, local: 0, kind, phase });
+    }
+
+    /// Says that `count` events of `stream`'s unit, the first of them at `cycle` and `phase` of the open instant, were
+    /// lost before they came here; their ordinals stay free. The run has to be declared
+    /// [`lossy`](crate::RecorderBuilder::lossy), else ending the instant is an error.
+    ///
+    /// # Panics
+    /// If `stream` was handed out by another recorder and is not one of this one's.
+    pub fn lose(&mut self, stream: StreamId, cycle: u64, count: u64, phase: Phase) {
+        let rank = self.ranks[stream.0 as usize];
+        let gap = EventRecord { cycle, transaction: 0, value: count, fifo: 0, local: 0, kind: GAP, phase };
+        self.bucket.push(rank, gap);
     }
 
     /// Ends the open instant: everything recorded since the last call happened at one exact time,

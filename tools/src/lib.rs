@@ -1,4 +1,5 @@
 //! What the `clockweave` command does, as functions on readers and writers.
+pub mod inspect;
 pub mod logs;
 pub mod merge;
 pub mod mutants;
@@ -9,3 +10,4 @@ pub mod recover;
 pub mod run;
 pub mod scheduling;
 pub mod scratch;
+pub mod trace;

@@ -119,6 +119,15 @@ impl Output {
         &self.path
     }
 
+    /// The file under its temporary name, for writers that need a file of their own; `None` for stdout, pipes and
+    /// devices.
+    pub fn file_path(&self) -> Option<&Path> {
+        match &self.sink {
+            Sink::Regular { file, .. } => Some(file.path()),
+            _ => None,
+        }
+    }
+
     /// Writes what is left and gives the file its place.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ pub enum RunError {
         domain: String,
     },
     /// A log that belongs to no domain of the manifest, or a second one of a domain.
-    #[error("{name}: found a log of no domain with units in the manifest; remove it or restore its manifest")]
+    #[error("{name}: found a log of no domain with units in the manifest, or a second log of one; remove it or restore its manifest")]
     StrayLog {
         /// The log.
         name: String,
@@ -134,25 +134,37 @@ impl Run {
         let mut logs: Vec<(u32, Box<dyn LogSource>)> = Vec::new();
         let mut names = Vec::new();
         for (domain, used) in catalog.domains().iter().zip(used_domains(&catalog)) {
-            let file = format!("text-domain-{}.log", domain.name());
-            let log = path.join(&file);
-            match FileLog::new(&log) {
-                Ok(source) => logs.push((domain.id(), Box::new(source))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if used {
-                        return Err(RunError::NoLog { path: log, domain: domain.name().to_owned() });
+            let mut found = None;
+            for suffix in FileLog::suffixes() {
+                let file = format!("text-domain-{}.log{suffix}", domain.name());
+                let log = path.join(&file);
+                match FileLog::new(&log) {
+                    // A second one is stray: its name is not noted.
+                    Ok(source) if found.is_none() => {
+                        found = Some(source);
+                        names.push(file);
                     }
-                    continue;
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(io(&log)(error)),
                 }
-                Err(error) => return Err(io(&log)(error)),
             }
-            names.push(file);
+            match found {
+                Some(source) => logs.push((domain.id(), Box::new(source))),
+                None if used => {
+                    let path = path.join(format!("text-domain-{}.log", domain.name()));
+                    return Err(RunError::NoLog { path, domain: domain.name().to_owned() });
+                }
+                None => {}
+            }
         }
         for entry in fs::read_dir(path).map_err(io(path))? {
             let name = entry.map_err(io(path))?.file_name();
             let text = name.to_string_lossy();
-            if text.starts_with("text-domain-") && text.ends_with(".log") && !names.iter().any(|n| *n == text)
-            {
+            let is_log = text.starts_with("text-domain-")
+                && FileLog::suffixes()
+                    .any(|suffix| text.strip_suffix(suffix).is_some_and(|log| log.ends_with(".log")));
+            if is_log && !names.iter().any(|known| *known == text) {
                 return Err(RunError::StrayLog { name: path.join(&name).display().to_string() });
             }
         }

@@ -50,6 +50,10 @@ impl TempFile {
         self.0.as_ref().expect("held until kept or dropped")
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        self.held().path()
+    }
+
     pub(crate) fn file(&mut self) -> &mut File {
         self.0.as_mut().expect("held until kept or dropped").as_file_mut()
     }
@@ -91,7 +95,7 @@ impl Spooled {
 
     /// The file, which is removed with this value.
     pub fn path(&self) -> &Path {
-        self.0.held().path()
+        self.0.path()
     }
 }
 
@@ -108,18 +112,27 @@ impl TempFolder {
         Self { parent: parent.to_owned(), folder: None, files: 0 }
     }
 
+    /// The folder itself.
+    pub(crate) fn folder(&mut self) -> io::Result<PathBuf> {
+        let mut live = live();
+        self.made(&mut live)
+    }
+
+    fn made(&mut self, live: &mut BTreeSet<PathBuf>) -> io::Result<PathBuf> {
+        if let Some(folder) = &self.folder {
+            return Ok(folder.path().to_owned());
+        }
+        let folder = tempfile::Builder::new().prefix("clockweave-").tempdir_in(&self.parent)?;
+        let path = folder.path().to_owned();
+        live.insert(path.clone());
+        self.folder = Some(folder);
+        Ok(path)
+    }
+
     /// A new file in the folder.
     pub(crate) fn create(&mut self) -> io::Result<(PathBuf, File)> {
         let mut live = live();
-        let folder = match &mut self.folder {
-            Some(folder) => folder,
-            none => {
-                let folder = tempfile::Builder::new().prefix("clockweave-").tempdir_in(&self.parent)?;
-                live.insert(folder.path().to_owned());
-                none.insert(folder)
-            }
-        };
-        let path = folder.path().join(self.files.to_string());
+        let path = self.made(&mut live)?.join(self.files.to_string());
         let file = File::create_new(&path)?;
         self.files += 1;
         Ok((path, file))

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use clockweave_model::{QuantityError, Seconds};
+use glob::Pattern;
 
 /// Options of every command.
 #[derive(Args)]
@@ -82,9 +83,14 @@ pub(crate) fn byte_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The formats of a merged log.
-pub(crate) fn merge_formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(["tsv"])
+/// A pattern of names, where `*` is any text and `?` any character.
+pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::new(text).map_err(|error| format!("no pattern: {} at character {}", error.msg, error.pos + 1))
+}
+
+/// A time as a number with a unit: `10us`, `2.5ns`.
+pub(crate) fn seconds(text: &str) -> Result<Seconds, String> {
+    text.parse().map_err(|error: QuantityError| error.to_string())
 }
 
 #[cfg(test)]

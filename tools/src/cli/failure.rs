@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clockweave::merge::MergeError;
+use clockweave::merge::{MergeError, RebuildError};
 use clockweave::output::{Output, OutputError, is_dash};
 use clockweave::record::RecordFailure;
 use clockweave::recover::RecoverError;
@@ -79,9 +79,12 @@ impl Failure {
 
     /// An error of reading or creating something, which either does not exist or cannot be had.
     fn access(error: &dyn Error, source: &io::Error) -> Self {
-        use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound};
+        use io::ErrorKind::{
+            InvalidData, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, UnexpectedEof,
+        };
         match source.kind() {
-            NotFound | NotADirectory | IsADirectory | InvalidInput | InvalidFilename => Self::input(error),
+            NotFound | NotADirectory | IsADirectory | InvalidInput | InvalidFilename | InvalidData
+            | UnexpectedEof => Self::input(error),
             _ => Self::environment(error),
         }
     }
@@ -99,6 +102,13 @@ impl Failure {
         match &error {
             MergeError::Write(source) => Self::writing(&error, source, output),
             MergeError::Read { source, .. } => Self::access(&error, source),
+            MergeError::Database(_) => {
+                let path = output.display();
+                Self::environment(format!("{path}: {error}"))
+            }
+            MergeError::Rebuild(RebuildError::Record(RecordError::Io { source, .. })) => {
+                Self::access(&error, source)
+            }
             MergeError::Scratch { .. } => {
                 Self::environment(format!("{error}; --temp-dir FOLDER names another place"))
             }
@@ -119,7 +129,13 @@ impl Failure {
         Self::access(error, error).about(path)
     }
 
-    fn about(self, path: &Path) -> Self {
+    /// An error of reading `path`, whose words hold those of `source`.
+    pub(crate) fn reading(path: &Path, error: &dyn Error, source: &io::Error) -> Self {
+        Self::access(error, source).about(path)
+    }
+
+    /// The error with the name of the file it is about.
+    pub(crate) fn about(self, path: &Path) -> Self {
         let name = if is_dash(path) { "stdin".to_owned() } else { path.display().to_string() };
         match self {
             Self::Error { code, message } => Self::Error { code, message: format!("{name}: {message}") },

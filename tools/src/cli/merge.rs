@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use clockweave::logs::TornLine;
-use clockweave::merge::{self, MergeOptions, MergeReport, OnError};
+use clockweave::merge::{self, Filter, MergeError, MergeOptions, MergeReport, OnError, TextFormat};
 use clockweave::output::{Output, is_dash};
+use clockweave::progress::Progress;
 use clockweave::run::{MANIFEST, Run};
+use clockweave_model::Seconds;
+use glob::Pattern;
 use serde::Serialize;
 
-use super::arguments::{byte_size, merge_formats};
+use super::arguments::{byte_size, pattern, seconds};
 use super::console::{Console, RefusedLine, counted};
 use super::failure::{Failure, Outcome, commit};
 
@@ -19,27 +22,39 @@ const NOTES: &str = "\
 Columns: time_num time_den ts domain_id unit local_cycle event phase
 transaction_id fifo_id value ordinal, named by the first line without `#`.
 time_num/time_den is the exact time in seconds, reduced; ts its floor in
-nanoseconds. Gaps of a lossy run stay comments, at their place.
+nanoseconds. With several directories the run's name comes first.
 
-Order: exact time, phase, domain id, unit name, ordinal. It is an order of
+Order: exact time, run, phase, domain id, unit name, ordinal. It is an order of
 presentation, not a claim about causes: the trace's own order has no domain id
 in it, and flows follow that one.
+
+Formats: tsv and csv are tables; jsonl has an object per line; sqlite a database
+with tables run, domain, unit, event and gap and the view merged; pftrace is a
+Perfetto trace rebuilt from the logs of one run.
+A gap of a lossy run stays a comment in tsv, is a row `trace.gap` with the
+number of lost events as value in csv and jsonl, and a row of table gap.
+
+Logs may be compressed: text-domain-NAME.log.gz, text-domain-NAME.log.zst.
 
 A last line without a line feed, as a killed run leaves it, is reported and left
 out; the exit code is then 1. Logs that are not in order are sorted within the
 memory given, with temporary files where that is not enough.
 
+Of several patterns of one option an event has to match one. `*` is any text,
+`?` any character.
+
 Examples:
   clockweave merge out/fifo -o fifo.tsv
-  clockweave merge out/fifo | head";
+  clockweave merge out/fifo --unit 'gpu.*' --from 10us --to 12us | head
+  clockweave merge chip-a chip-b --format sqlite -o both.db";
 
-/// Merge the per-clock logs of a run into one, in exact time order
+/// Merge the per-clock logs of runs into one, in exact time order
 #[derive(Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct MergeArgs {
-    /// Run directory: clock-manifest.json and its text-domain-NAME.log files
-    #[arg(value_name = "DIR")]
-    run: PathBuf,
+    /// Run directories: clock-manifest.json and text-domain-NAME.log files
+    #[arg(value_name = "DIR", required = true)]
+    runs: Vec<PathBuf>,
     /// Where the merged log goes
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -47,8 +62,26 @@ pub(crate) struct MergeArgs {
     #[arg(long)]
     force: bool,
     /// Format of the merged log
-    #[arg(long, value_name = "FORMAT", default_value = "tsv", value_parser = merge_formats())]
-    format: String,
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "tsv")]
+    format: Format,
+    /// Leave out events before this time, as in 10us
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    from: Option<Seconds>,
+    /// Leave out events at and after this time
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    to: Option<Seconds>,
+    /// Only events of domains of this name; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = pattern)]
+    domain: Vec<Pattern>,
+    /// Only events of units of this name; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = pattern)]
+    unit: Vec<Pattern>,
+    /// Only events of this name; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = pattern)]
+    event: Vec<Pattern>,
+    /// Only events of this transaction
+    #[arg(long, value_name = "ID")]
+    transaction: Option<u64>,
     /// What to do about a wrong line: `halt` stops at the first and writes
     /// nothing, `skip` leaves it out and exits with 1, `collect` lists every
     /// one and writes nothing
@@ -63,6 +96,17 @@ pub(crate) struct MergeArgs {
     /// Report as JSON on stdout; needs --output FILE
     #[arg(long)]
     json: bool,
+}
+
+/// The formats of a merged log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    Tsv,
+    Csv,
+    Jsonl,
+    Sqlite,
+    Pftrace,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -88,12 +132,55 @@ struct JsonReport<'a> {
     report: &'static str,
     version: u32,
     output: String,
-    format: &'a str,
+    format: Format,
     complete: bool,
+    /// The run's name; `null` if there are several.
+    run_id: Option<&'a str>,
     #[serde(flatten)]
     merged: &'a MergeReport,
     skipped_lines: u64,
     skipped: &'a [RefusedLine],
+}
+
+impl MergeArgs {
+    fn options(&self) -> MergeOptions {
+        MergeOptions {
+            memory: self.memory,
+            on_error: self.on_error.into(),
+            filter: Filter {
+                from: self.from,
+                to: self.to,
+                domains: self.domain.clone(),
+                units: self.unit.clone(),
+                events: self.event.clone(),
+                transaction: self.transaction,
+            },
+            scratch: self.temp_dir.clone().unwrap_or_else(std::env::temp_dir),
+        }
+    }
+}
+
+/// Merges into `output`; only what stands before any merging fails at once.
+fn merge_as(
+    format: Format,
+    runs: &[Run],
+    options: &MergeOptions,
+    output: &mut Output,
+    progress: &mut dyn Progress,
+) -> Result<Result<MergeReport, MergeError>, Failure> {
+    let text = match format {
+        Format::Tsv => TextFormat::Tsv,
+        Format::Csv => TextFormat::Csv,
+        Format::Jsonl => TextFormat::Jsonl,
+        Format::Sqlite => {
+            let path = output.file_path().ok_or_else(|| {
+                Failure::input("--format sqlite writes a database, which needs --output FILE, a regular file")
+            })?;
+            return Ok(merge::merge_sqlite(runs, options, path, progress));
+        }
+        Format::Pftrace => return Ok(merge::merge_pftrace(runs, options, output, progress)),
+    };
+    Ok(merge::merge(runs, options, text, output, progress))
 }
 
 pub(crate) fn run(args: &MergeArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -103,18 +190,14 @@ pub(crate) fn run(args: &MergeArgs, console: &Console) -> Result<Outcome, Failur
     if args.memory < SMALLEST_MEMORY {
         return Err(Failure::input(format_args!("--memory {}: expected at least 1MiB", args.memory)));
     }
-    let run = Run::open(&args.run)?;
-    let mut inputs = vec![args.run.join(MANIFEST)];
-    inputs.extend(run.logs().iter().map(|log| PathBuf::from(log.name())));
+    let runs = args.runs.iter().map(|dir| Run::open(dir)).collect::<Result<Vec<Run>, _>>()?;
+    let mut inputs: Vec<PathBuf> = args.runs.iter().map(|dir| dir.join(MANIFEST)).collect();
+    inputs.extend(runs.iter().flat_map(Run::logs).map(|log| PathBuf::from(log.name())));
     let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
     let mut output = Output::create(&args.output, args.force, &inputs)?;
-    let options = MergeOptions {
-        memory: args.memory,
-        on_error: args.on_error.into(),
-        scratch: args.temp_dir.clone().unwrap_or_else(std::env::temp_dir),
-    };
+    let options = args.options();
     let mut progress = console.progress();
-    let merged = merge::merge(&run, &options, &mut output, &mut progress);
+    let merged = merge_as(args.format, &runs, &options, &mut output, &mut progress)?;
     let (skipped, _) = progress.into_refused();
     let merged = merged.map_err(|error| Failure::of_merge(error, &args.output))?;
     let outcome = if merged.is_complete() { Outcome::Fine } else { Outcome::Findings };
@@ -125,8 +208,9 @@ pub(crate) fn run(args: &MergeArgs, console: &Console) -> Result<Outcome, Failur
             report: "merge",
             version: 1,
             output: args.output.display().to_string(),
-            format: &args.format,
+            format: args.format,
             complete: merged.is_complete(),
+            run_id: if let [only] = merged.runs.as_slice() { Some(only) } else { None },
             merged: &merged,
             skipped_lines: merged.logs.iter().map(|log| log.skipped_lines).sum(),
             skipped: &skipped,
@@ -171,10 +255,17 @@ fn tell(merged: &MergeReport, args: &MergeArgs, console: &Console) {
             format!("; {} had to be sorted, {} outside memory", counted(logs, "log"), counted(bytes, "byte"))
         }
     };
+    let left_out = match merged.filtered_events {
+        0 => String::new(),
+        events => format!("; {} left out by filters", counted(events, "event")),
+    };
+    let whose = match merged.runs.as_slice() {
+        [only] => format!("run `{only}`"),
+        runs => counted(runs.len() as u64, "run"),
+    };
     console.note(format_args!(
-        "merged {} of run `{}` from {}{place}{how}",
+        "merged {} of {whose} from {}{place}{how}{left_out}",
         counted(merged.events, "event"),
-        merged.run_id,
         counted(merged.logs.len() as u64, "log")
     ));
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod console;
 mod engine;
 mod failure;
+mod inspect;
 mod interrupt;
 mod merge;
 mod record;
@@ -45,6 +46,7 @@ enum Command {
     Scenarios(scenarios::ScenariosArgs),
     Merge(merge::MergeArgs),
     Recover(recover::RecoverArgs),
+    Inspect(inspect::InspectArgs),
     Validate(validate::ValidateArgs),
     Engine(engine::EngineArgs),
     #[command(name = "runqueue")]
@@ -73,6 +75,7 @@ pub(crate) fn run() -> ExitCode {
         Command::RunQueue(args) => runqueue::run(&args, &console),
         Command::Merge(args) => merge::run(&args, &console),
         Command::Recover(args) => recover::run(&args, &console),
+        Command::Inspect(args) => inspect::run(&args, &console),
     });
     match done {
         Ok(outcome) => outcome.into(),

@@ -58,7 +58,8 @@ struct JsonReport<'a> {
     recovered: &'a RecoverReport,
 }
 
-fn open(path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+/// A trace given by path, `-` for stdin, and its length, 0 if unknown.
+pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
     if is_dash(path) {
         return Ok((Box::new(io::stdin().lock()), 0));
     }

@@ -11,7 +11,7 @@ pub(crate) struct Unit {
     pub(crate) name: String,
     /// Index of its domain among the domains by id.
     pub(crate) domain: u32,
-    /// Place of its name among all units' names.
+    /// Its place among all units by domain, then name.
     pub(crate) rank: u32,
 }
 
@@ -35,8 +35,9 @@ impl Catalog {
         let domains: Vec<ClockDomain> = manifest.clock_domains()?.iter().cloned().collect();
         let rows: BTreeMap<u64, (&str, u32)> =
             manifest.streams.iter().map(|row| (row.unit_id, (row.unit.as_str(), row.domain_id))).collect();
-        let mut names: Vec<&str> = rows.values().map(|(name, _)| *name).collect();
-        names.sort_unstable();
+        // Domains are sorted by id, so their ids order as their indices do.
+        let mut ranked: Vec<(u32, &str)> = rows.values().map(|(name, domain)| (*domain, *name)).collect();
+        ranked.sort_unstable();
         let place = |found: Result<usize, usize>| {
             u32::try_from(found.expect("every unit is sorted and its domain listed"))
                 .expect("fewer than 2^32")
@@ -47,7 +48,7 @@ impl Catalog {
                 id: *id,
                 name: (*name).to_owned(),
                 domain: place(domains.binary_search_by_key(domain, ClockDomain::id)),
-                rank: place(names.binary_search(name)),
+                rank: place(ranked.binary_search(&(*domain, name))),
             })
             .collect();
         let dense = units.iter().zip(1..).all(|(unit, id)| unit.id == id);
@@ -90,9 +91,15 @@ impl Catalog {
         })
     }
 
+    /// Index of the event of this name among those by name.
     #[inline]
-    pub(crate) fn knows_event(&self, name: &[u8]) -> bool {
-        self.events.contains(name)
+    pub(crate) fn event(&self, name: &[u8]) -> Option<u32> {
+        self.events.find(name)
+    }
+
+    /// The names of events, sorted.
+    pub(crate) fn event_names(&self) -> &[String] {
+        &self.events.names
     }
 
     /// The listed event name most like `name`, if one is.
@@ -153,12 +160,12 @@ impl EventNames {
     }
 
     #[inline]
-    fn contains(&self, name: &[u8]) -> bool {
+    fn find(&self, name: &[u8]) -> Option<u32> {
         let mut slot = self.slot(name);
         loop {
-            let Some(at) = self.slots[slot].checked_sub(1) else { return false };
+            let at = self.slots[slot].checked_sub(1)?;
             if self.names[at as usize].as_bytes() == name {
-                return true;
+                return Some(at);
             }
             slot = (slot + 1) & (self.slots.len() - 1);
         }
@@ -214,10 +221,12 @@ mod tests {
     fn event_names_are_a_set() {
         let names: Vec<String> = (0..1000).map(|i| format!("kind.{}.end", i * 7)).collect();
         let set = EventNames::new(names.iter().map(String::as_str));
-        assert!(names.iter().all(|name| set.contains(name.as_bytes())));
-        assert!(!set.contains(b"kind.1.end"));
-        assert!(!set.contains(b""));
-        assert!(!EventNames::new([].into_iter()).contains(b"x"));
+        for name in &names {
+            assert_eq!(&set.names[set.find(name.as_bytes()).unwrap() as usize], name);
+        }
+        assert_eq!(set.find(b"kind.1.end"), None);
+        assert_eq!(set.find(b""), None);
+        assert_eq!(EventNames::new([].into_iter()).find(b"x"), None);
     }
 
     #[test]

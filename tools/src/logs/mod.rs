@@ -9,11 +9,14 @@ mod fault;
 mod lines;
 mod reader;
 mod record;
+mod selection;
 mod source;
 
 pub use catalog::Catalog;
+pub(crate) use catalog::Unit;
 pub use fault::{Fault, LineError};
 pub(crate) use lines::{Lines, Step};
 pub use reader::TornLine;
 pub(crate) use reader::{Checks, Entry, LineSource, LogReader, Next, ReadError};
+pub(crate) use selection::Selection;
 pub use source::{FileLog, LogSource, MemoryLog};

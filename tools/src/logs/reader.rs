@@ -6,6 +6,7 @@ use super::catalog::{Catalog, Unit};
 use super::fault::{Fault, LineError, excerpt};
 use super::lines::{Lines, MAX_LINE, Step};
 use super::record::{self, COLUMNS, Fields, GAP};
+use super::selection::Selection;
 
 /// Something that gives lines one after the other.
 pub(crate) trait LineSource {
@@ -62,6 +63,8 @@ pub(crate) struct Entry {
     pub(crate) fields: Fields,
     /// Index in [`Catalog::units`].
     pub(crate) unit: u32,
+    /// Index in [`Catalog::event_names`]; of a gap, that of nothing.
+    pub(crate) event: u32,
     /// Events lost, for a gap comment; 0 for an event.
     pub(crate) lost: u64,
 }
@@ -103,6 +106,11 @@ pub(crate) struct LogReader<'c, S> {
     domain: u32,
     file: &'c str,
     checks: Checks,
+    selection: &'c Selection,
+    /// Events accepted and not selected.
+    filtered: u64,
+    /// Some unit's ordinals do not begin with 0 or skip some.
+    holes: bool,
     /// Last accepted (cycle, ordinal) by unit index.
     last: Vec<Option<(u64, u64)>>,
     max_edge: u64,
@@ -112,8 +120,15 @@ pub(crate) struct LogReader<'c, S> {
 }
 
 impl<'c, S: LineSource> LogReader<'c, S> {
-    /// Reads the log of the domain with index `domain`, called `file` in messages.
-    pub(crate) fn new(lines: S, catalog: &'c Catalog, domain: u32, file: &'c str, checks: Checks) -> Self {
+    /// Reads the log of the domain with index `domain`, called `file` in messages; gives what is selected.
+    pub(crate) fn new(
+        lines: S,
+        catalog: &'c Catalog,
+        domain: u32,
+        file: &'c str,
+        checks: Checks,
+        selection: &'c Selection,
+    ) -> Self {
         let tracked = if checks == Checks::All { catalog.units().len() } else { 0 };
         let max_edge = catalog.domains()[domain as usize].max_edge();
         Self {
@@ -122,6 +137,9 @@ impl<'c, S: LineSource> LogReader<'c, S> {
             domain,
             file,
             checks,
+            selection,
+            filtered: 0,
+            holes: false,
             last: vec![None; tracked],
             max_edge,
             entry: Entry::default(),
@@ -146,7 +164,17 @@ impl<'c, S: LineSource> LogReader<'c, S> {
         self.lines.offset()
     }
 
-    /// Finds the next event or gap.
+    /// Events so far that are not selected.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.filtered
+    }
+
+    /// Whether so far some unit's ordinals did not begin with 0 or skipped some.
+    pub(crate) fn has_holes(&self) -> bool {
+        self.holes
+    }
+
+    /// Finds the next selected event or gap.
     pub(crate) fn advance(&mut self) -> Result<Next, ReadError> {
         loop {
             match self.lines.advance()? {
@@ -163,14 +191,16 @@ impl<'c, S: LineSource> LogReader<'c, S> {
             if let Some(fields) = record::parse(line)
                 && (self.lines.number() > 2 || self.checks == Checks::Sorted)
             {
-                return match self.accept(fields) {
-                    Ok(()) => Ok(Next::Entry),
-                    Err(fault) => Err(self.refuse(fault)),
-                };
+                match self.accept(fields) {
+                    Ok(()) if self.selection.takes(self.domain, &self.entry) => return Ok(Next::Entry),
+                    Ok(()) => self.filtered += 1,
+                    Err(fault) => return Err(self.refuse(fault)),
+                }
+                continue;
             }
             match self.other_line() {
-                Ok(true) => return Ok(Next::Entry),
-                Ok(false) => {}
+                Ok(true) if self.selection.takes(self.domain, &self.entry) => return Ok(Next::Entry),
+                Ok(_) => {}
                 Err(fault) => return Err(self.refuse(fault)),
             }
         }
@@ -195,10 +225,8 @@ impl<'c, S: LineSource> LogReader<'c, S> {
         if known.domain != self.domain {
             return Err(self.foreign_unit(known));
         }
-        let event = &self.lines.line()[fields.event..fields.event_end];
-        if !self.catalog.knows_event(event) {
-            return Err(self.unknown_event(event));
-        }
+        let name = &self.lines.line()[fields.event..fields.event_end];
+        let Some(event) = self.catalog.event(name) else { return Err(self.unknown_event(name)) };
         if fields.cycle > self.max_edge {
             return Err(self.beyond_horizon(fields.cycle));
         }
@@ -213,9 +241,10 @@ impl<'c, S: LineSource> LogReader<'c, S> {
                     Fault::OrdinalStalls { unit, found: fields.ordinal, last: ordinal }
                 });
             }
+            self.holes |= fields.ordinal != last.map_or(0, |(_, ordinal)| ordinal + 1);
             *last = Some((fields.cycle, fields.ordinal));
         }
-        self.entry = Entry { fields, unit, lost: 0 };
+        self.entry = Entry { fields, unit, event, lost: 0 };
         Ok(())
     }
 
@@ -318,7 +347,7 @@ impl<'c, S: LineSource> LogReader<'c, S> {
             ordinal: gap.ordinal,
             ..Fields::default()
         };
-        self.entry = Entry { fields, unit, lost: gap.count };
+        self.entry = Entry { fields, unit, event: u32::MAX, lost: gap.count };
         Ok(())
     }
 }

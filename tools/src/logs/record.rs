@@ -18,6 +18,9 @@ pub(crate) struct Fields {
     pub(crate) cycle: u64,
     pub(crate) unit_id: u64,
     pub(crate) phase: u8,
+    pub(crate) transaction: u64,
+    pub(crate) fifo: u64,
+    pub(crate) value: u64,
     pub(crate) ordinal: u64,
     /// Some number has leading zeros, so that the line's text is not how it is written.
     pub(crate) padded: bool,
@@ -78,8 +81,8 @@ pub(crate) fn parse(line: &[u8]) -> Option<Fields> {
         _ => return None,
     };
     tab(line, &mut at)?;
-    for _transaction_fifo_value in 0..3 {
-        decimal(line, &mut at, &mut padded)?;
+    for column in [&mut fields.transaction, &mut fields.fifo, &mut fields.value] {
+        *column = decimal(line, &mut at, &mut padded)?;
         tab(line, &mut at)?;
     }
     fields.ordinal = decimal(line, &mut at, &mut padded)?;
@@ -168,6 +171,7 @@ mod tests {
     fn a_good_line_gives_its_fields() {
         let fields = parse(GOOD.as_bytes()).unwrap();
         assert_eq!((fields.cycle, fields.unit_id, fields.phase, fields.ordinal), (12, 3, 1, 42));
+        assert_eq!((fields.transaction, fields.fifo, fields.value), (u64::MAX, 7, 0));
         assert_eq!(&GOOD[..fields.cycle_end], "12");
         assert_eq!(&GOOD[fields.event..fields.event_end], "fifo.write");
         assert_eq!(explain(GOOD.as_bytes()), None);

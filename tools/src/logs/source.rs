@@ -5,19 +5,25 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clockweave_validators::check_regular;
+use flate2::read::MultiGzDecoder;
 
 /// A log that can be read from its start more than once.
 pub trait LogSource: Sync {
     /// What messages call it.
     fn name(&self) -> String;
-    /// Its length when it was first looked at; what is added later is not read.
+    /// Its length when it was first looked at; what is added later is not read. Of a compressed log,
+    /// the compressed length.
     fn length(&self) -> u64;
-    /// Its bytes from the start.
+    /// Bytes of text, if that can be told without reading.
+    fn text_bytes(&self) -> Option<u64> {
+        Some(self.length())
+    }
+    /// Its text from the start.
     ///
     /// # Errors
     /// It cannot be opened.
     fn open(&self) -> io::Result<Box<dyn Read + Send + '_>>;
-    /// Its bytes from the start, holding no file open between reads: for many logs at once.
+    /// Its text from the start, holding no file open between reads: for many logs at once.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -26,24 +32,60 @@ pub trait LogSource: Sync {
     }
 }
 
-/// A log in a file.
+/// How a log in a file is compressed, by the end of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    /// The ends of names, the plain one first.
+    const SUFFIXES: [(&'static str, Self); 3] =
+        [("", Self::Plain), (".gz", Self::Gzip), (".zst", Self::Zstd)];
+
+    fn of(path: &Path) -> Self {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("gz") => Self::Gzip,
+            Some("zst") => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// A log in a file, plain or compressed with gzip or zstd.
 #[derive(Clone, Debug)]
 pub struct FileLog {
     path: PathBuf,
     length: u64,
+    packing: Packing,
 }
 
 impl FileLog {
+    /// What a log's name may end with after `.log`.
+    pub(crate) fn suffixes() -> impl Iterator<Item = &'static str> {
+        Packing::SUFFIXES.iter().map(|(suffix, _)| *suffix)
+    }
+
     /// The log at `path`.
     ///
     /// # Errors
     /// The file cannot be looked at, or is no regular file: it is read more than once.
     pub fn new(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), length: check_regular(path)? })
+        Ok(Self { path: path.to_owned(), length: check_regular(path)?, packing: Packing::of(path) })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn unpacked<'a>(&self, bytes: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+        Ok(match self.packing {
+            Packing::Plain => Box::new(bytes),
+            Packing::Gzip => Box::new(MultiGzDecoder::new(bytes)),
+            Packing::Zstd => Box::new(zstd::Decoder::new(bytes)?),
+        })
     }
 }
 
@@ -56,12 +98,16 @@ impl LogSource for FileLog {
         self.length
     }
 
+    fn text_bytes(&self) -> Option<u64> {
+        (self.packing == Packing::Plain).then_some(self.length)
+    }
+
     fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(File::open(&self.path)?.take(self.length)))
+        self.unpacked(File::open(&self.path)?.take(self.length))
     }
 
     fn open_lightly(&self) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(LightFile { path: &self.path, at: 0 }.take(self.length)))
+        self.unpacked(LightFile { path: &self.path, at: 0 }.take(self.length))
     }
 }
 

@@ -4,15 +4,15 @@ use std::io::{self, Read};
 
 use clockweave_model::ClockDomain;
 
-use crate::logs::{Catalog, Checks, FileLog, LineSource, Lines, LogReader, LogSource, Next, ReadError, Step};
+use crate::logs::{Checks, FileLog, LineSource, Lines, LogReader, LogSource, Next, ReadError, Step};
 use crate::progress::Progress;
-use crate::run::RunLog;
 
 use super::kway::{self, Ordered};
+use super::part::Part;
+use super::rows::Row;
 use super::sort::{Chunk, ChunkLines, Sorted};
 use super::survey::BUFFER;
 use super::timeline::{Seconds, Timeline, push_decimal};
-use super::tsv::Row;
 use super::{MergeError, OnError, read_error, scratch_error};
 
 /// More sources than this are not all held open.
@@ -29,62 +29,66 @@ enum Source {
 /// Everything that is merged.
 pub(super) struct Cursors<'r, T> {
     timeline: &'r T,
-    catalog: &'r Catalog,
     memory: u64,
-    sources: Vec<(&'r RunLog, Source)>,
+    sources: Vec<(Part<'r>, Source)>,
 }
 
 impl<'r, T: Timeline> Cursors<'r, T> {
-    pub(super) fn new(timeline: &'r T, catalog: &'r Catalog, memory: u64) -> Self {
-        Self { timeline, catalog, memory, sources: Vec::new() }
+    pub(super) fn new(timeline: &'r T, memory: u64) -> Self {
+        Self { timeline, memory, sources: Vec::new() }
     }
 
     /// Adds a log that is in order as it is.
-    pub(super) fn add_log(&mut self, log: &'r RunLog) {
-        self.sources.push((log, Source::Log));
+    pub(super) fn add_log(&mut self, part: Part<'r>) {
+        self.sources.push((part, Source::Log));
     }
 
     /// Adds a log that had to be sorted.
-    pub(super) fn add_sorted(&mut self, log: &'r RunLog, sorted: Sorted) {
+    pub(super) fn add_sorted(&mut self, part: Part<'r>, sorted: Sorted) {
         match sorted {
-            Sorted::Memory(chunk) => self.sources.push((log, Source::Chunk(chunk))),
+            Sorted::Memory(chunk) => self.sources.push((part, Source::Chunk(chunk))),
             Sorted::Files(files) => {
-                self.sources.extend(files.into_iter().map(|file| (log, Source::File(file))));
+                self.sources.extend(files.into_iter().map(|file| (part, Source::File(file))));
             }
         }
     }
 
-    /// Gives `emit` every row in order; returns the rows per domain.
+    /// Gives `emit` every row in order; returns the rows per domain of all `clocks`.
     pub(super) fn merge(
         &self,
+        clocks: &[ClockDomain],
         on_error: OnError,
-        mut emit: impl FnMut(&Row<'_>) -> io::Result<()>,
+        mut emit: impl FnMut(&Row<'_>) -> Result<(), MergeError>,
         progress: &mut dyn Progress,
     ) -> Result<Vec<u64>, MergeError> {
-        let domains = self.catalog.domains();
-        let seconds: Vec<Seconds<'_>> = domains.iter().map(Seconds::new).collect();
+        let seconds: Vec<Seconds<'_>> = clocks.iter().map(Seconds::new).collect();
         let mut cursors = Vec::with_capacity(self.sources.len());
-        for (log, source) in &self.sources {
-            let domain = log.domain() as usize;
+        for (part, source) in &self.sources {
             let mut cursor = Cursor {
-                reader: self.reader(log, source)?,
+                reader: self.reader(part, source)?,
                 timeline: self.timeline,
-                catalog: self.catalog,
-                log,
-                seconds: &seconds[domain],
+                part: *part,
+                seconds: &seconds[part.clock as usize],
                 skips: on_error == OnError::Skip,
-                stamp: Stamp::new(self.timeline.at(log.domain(), 0), &domains[domain]),
+                stamp: Stamp::new(self.timeline.at(part.clock, 0), part.domain()),
             };
             if cursor.advance()? {
                 cursors.push(cursor);
             }
         }
-        let (mut written, mut count) = (vec![0; domains.len()], 0u64);
+        let (mut written, mut count) = (vec![0; clocks.len()], 0u64);
         kway::merge(&mut cursors, |cursor| {
-            let row =
-                Row { stamp: &cursor.stamp.text, entry: cursor.reader.entry(), line: cursor.reader.line() };
-            emit(&row).map_err(MergeError::Write)?;
-            written[cursor.log.domain() as usize] += 1;
+            let row = Row {
+                run: cursor.part.run,
+                catalog: cursor.part.catalog,
+                domain: cursor.part.log.domain(),
+                ts: cursor.stamp.ts,
+                stamp: &cursor.stamp.text,
+                entry: cursor.reader.entry(),
+                line: cursor.reader.line(),
+            };
+            emit(&row)?;
+            written[cursor.part.clock as usize] += 1;
             count += 1;
             if count.is_multiple_of(STRIDE) {
                 progress.advance(STRIDE);
@@ -96,7 +100,7 @@ impl<'r, T: Timeline> Cursors<'r, T> {
 
     fn reader<'a>(
         &'a self,
-        log: &'a RunLog,
+        part: &Part<'a>,
         source: &'a Source,
     ) -> Result<LogReader<'a, Feed<'a>>, MergeError> {
         let count = self.sources.len();
@@ -106,11 +110,11 @@ impl<'r, T: Timeline> Cursors<'r, T> {
             Ok(Feed::Stream(Lines::new(bytes?, share.clamp(4096, BUFFER))))
         };
         let (feed, checks) = match source {
-            Source::Log => (open(log.source()).map_err(read_error(log))?, Checks::All),
+            Source::Log => (open(part.log.source()).map_err(read_error(part.log))?, Checks::All),
             Source::Chunk(chunk) => (Feed::Chunk(chunk.lines()), Checks::Sorted),
             Source::File(file) => (open(file).map_err(scratch_error(file.path()))?, Checks::Sorted),
         };
-        Ok(LogReader::new(feed, self.catalog, log.domain(), log.name(), checks))
+        Ok(part.reader(feed, checks))
     }
 }
 
@@ -163,21 +167,22 @@ impl LineSource for Feed<'_> {
 struct Stamp<I> {
     at: I,
     cycle: Option<u64>,
+    ts: i64,
     text: Vec<u8>,
     domain_id: u32,
 }
 
 impl<I> Stamp<I> {
     fn new(at: I, domain: &ClockDomain) -> Self {
-        Self { at, cycle: None, text: Vec::with_capacity(128), domain_id: domain.id() }
+        Self { at, cycle: None, ts: 0, text: Vec::with_capacity(128), domain_id: domain.id() }
     }
 }
 
-/// The order of a merged log: exact time, phase, domain id, unit name, ordinal.
+/// The order of a merged log: exact time, run, phase, domain id, unit name, ordinal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<I> {
     at: I,
-    /// Phase, then index of the domain by id, then rank of the unit's name.
+    /// Rank of the run in bits 33 on, phase in bit 32, rank of the unit by domain and name.
     place: u64,
     ordinal: u64,
 }
@@ -185,8 +190,7 @@ struct Key<I> {
 struct Cursor<'a, T: Timeline> {
     reader: LogReader<'a, Feed<'a>>,
     timeline: &'a T,
-    catalog: &'a Catalog,
-    log: &'a RunLog,
+    part: Part<'a>,
     seconds: &'a Seconds<'a>,
     skips: bool,
     stamp: Stamp<T::Instant>,
@@ -199,10 +203,11 @@ impl<T: Timeline> Cursor<'_, T> {
         if self.stamp.cycle != Some(cycle) {
             let stamp = &mut self.stamp;
             stamp.cycle = Some(cycle);
-            stamp.at = self.timeline.at(self.log.domain(), cycle);
+            stamp.at = self.timeline.at(self.part.clock, cycle);
+            stamp.ts = self.timeline.floor_ns(&stamp.at);
             stamp.text.clear();
             self.seconds.push(cycle, &mut stamp.text);
-            push_decimal(self.timeline.floor_ns(&stamp.at).unsigned_abs(), &mut stamp.text);
+            push_decimal(stamp.ts.unsigned_abs(), &mut stamp.text);
             stamp.text.push(b'\t');
             push_decimal(stamp.domain_id.into(), &mut stamp.text);
             stamp.text.push(b'\t');
@@ -216,9 +221,10 @@ impl<T: Timeline> Ordered for Cursor<'_, T> {
     #[inline]
     fn key(&self) -> Self::Key {
         let entry = self.reader.entry();
-        let rank = self.catalog.units()[entry.unit as usize].rank;
-        let place =
-            (u64::from(entry.fields.phase) << 63) | (u64::from(self.log.domain()) << 32) | u64::from(rank);
+        let rank = self.part.catalog.units()[entry.unit as usize].rank;
+        let place = (u64::from(self.part.run_rank) << 33)
+            | (u64::from(entry.fields.phase) << 32)
+            | u64::from(rank);
         Key { at: self.stamp.at, place, ordinal: entry.fields.ordinal }
     }
 
@@ -232,7 +238,7 @@ impl<T: Timeline> Ordered for Cursor<'_, T> {
                 }
                 Ok(Next::Torn(_)) => {}
                 Ok(Next::End) => return Ok(false),
-                Err(ReadError::Io(error)) => return Err(read_error(self.log)(error)),
+                Err(ReadError::Io(error)) => return Err(read_error(self.part.log)(error)),
                 Err(ReadError::Line(_)) if self.skips => {}
                 Err(ReadError::Line(error)) => return Err(error.into()),
             }
@@ -240,6 +246,6 @@ impl<T: Timeline> Ordered for Cursor<'_, T> {
     }
 
     fn disorder(&self) -> MergeError {
-        MergeError::Changed { file: self.log.name().to_owned() }
+        MergeError::Changed { file: self.part.log.name().to_owned() }
     }
 }

@@ -11,12 +11,12 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 
-use crate::logs::{Catalog, Checks, FileLog, LineSource, Lines, LogReader, LogSource, Next, ReadError, Step};
+use crate::logs::{Checks, FileLog, LineSource, Lines, LogReader, LogSource, Next, ReadError, Step};
 use crate::progress::Progress;
-use crate::run::RunLog;
 use crate::scratch::TempFolder;
 
 use super::kway::{self, Ordered};
+use super::part::Part;
 use super::survey::{BUFFER, LocalKey};
 use super::{MergeError, MergeOptions, OnError, read_error, scratch_error};
 
@@ -135,8 +135,7 @@ pub(super) enum Sorted {
     Files(Vec<FileLog>),
 }
 
-pub(super) struct Sorter<'c> {
-    catalog: &'c Catalog,
+pub(super) struct Sorter {
     on_error: OnError,
     /// Bytes for chunks, and those of chunks kept so far.
     budget: u64,
@@ -147,11 +146,10 @@ pub(super) struct Sorter<'c> {
     spilled: u64,
 }
 
-impl<'c> Sorter<'c> {
+impl Sorter {
     /// Sorts `logs` logs.
-    pub(super) fn new(catalog: &'c Catalog, options: &MergeOptions, logs: u64) -> Self {
+    pub(super) fn new(options: &MergeOptions, logs: u64) -> Self {
         Self {
-            catalog,
             on_error: options.on_error,
             budget: options.memory / 4 * 3,
             kept: 0,
@@ -167,16 +165,21 @@ impl<'c> Sorter<'c> {
     }
 
     /// Sorts one log.
-    pub(super) fn sort(&mut self, log: &RunLog, progress: &mut dyn Progress) -> Result<Sorted, MergeError> {
+    pub(super) fn sort(
+        &mut self,
+        part: &Part<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<Sorted, MergeError> {
+        let log = part.log;
         self.left = self.left.saturating_sub(1);
         let source = log.source().open().map_err(read_error(log))?;
-        let lines = Lines::new(source, BUFFER);
-        let mut reader = LogReader::new(lines, self.catalog, log.domain(), log.name(), Checks::All);
+        let mut reader = part.reader(Lines::new(source, BUFFER), Checks::All);
         let mut files = Vec::new();
         loop {
-            let expected = log.source().length().saturating_sub(reader.offset());
+            let text = log.source().text_bytes().unwrap_or(u64::MAX);
+            let expected = text.saturating_sub(reader.offset());
             let mut chunk = Chunk::new(self.budget - self.kept, expected);
-            let more = self.fill(&mut chunk, &mut reader, log, progress)?;
+            let more = self.fill(&mut chunk, &mut reader, part, progress)?;
             chunk.keys.sort();
             let fits = self.left == 0 || self.kept + chunk.bytes() <= self.budget / 2;
             if !more && files.is_empty() && fits {
@@ -186,7 +189,7 @@ impl<'c> Sorter<'c> {
             let mut lines = chunk.keys.iter().map(|key| &chunk.text[chunk.line(key)]);
             files.push(self.spill(|put| lines.try_for_each(put))?);
             if !more {
-                return self.consolidate(log, files).map(Sorted::Files);
+                return self.consolidate(part, files).map(Sorted::Files);
             }
         }
     }
@@ -196,13 +199,14 @@ impl<'c> Sorter<'c> {
         &self,
         chunk: &mut Chunk,
         reader: &mut LogReader<'_, S>,
-        log: &RunLog,
+        part: &Part<'_>,
         progress: &mut dyn Progress,
     ) -> Result<bool, MergeError> {
+        let Part { catalog, log, .. } = *part;
         let mut shown = reader.offset();
         while !chunk.is_full() {
             match reader.advance() {
-                Ok(Next::Entry) => chunk.push(LocalKey::of(self.catalog, reader.entry()), reader.line()),
+                Ok(Next::Entry) => chunk.push(LocalKey::of(catalog, reader.entry()), reader.line()),
                 Ok(Next::Torn(_)) => {}
                 Ok(Next::End) => {
                     progress.advance(reader.offset() - shown);
@@ -237,10 +241,14 @@ impl<'c> Sorter<'c> {
     }
 
     /// Merges files until no more than [`FAN_IN`] are left.
-    fn consolidate(&mut self, log: &RunLog, mut files: Vec<FileLog>) -> Result<Vec<FileLog>, MergeError> {
+    fn consolidate(
+        &mut self,
+        part: &Part<'_>,
+        mut files: Vec<FileLog>,
+    ) -> Result<Vec<FileLog>, MergeError> {
         while files.len() > FAN_IN {
             let rest = files.split_off(FAN_IN);
-            let merged = self.merge_files(log, &files)?;
+            let merged = self.merge_files(part, &files)?;
             for file in &files {
                 fs::remove_file(file.path()).map_err(scratch_error(file.path()))?;
             }
@@ -250,8 +258,8 @@ impl<'c> Sorter<'c> {
         Ok(files)
     }
 
-    fn merge_files(&mut self, log: &RunLog, files: &[FileLog]) -> Result<FileLog, MergeError> {
-        let opened = files.iter().filter_map(|file| RunCursor::open(file, self.catalog, log).transpose());
+    fn merge_files(&mut self, part: &Part<'_>, files: &[FileLog]) -> Result<FileLog, MergeError> {
+        let opened = files.iter().filter_map(|file| RunCursor::open(file, part).transpose());
         let mut cursors = opened.collect::<Result<Vec<_>, _>>()?;
         self.spill(|put| kway::merge(&mut cursors, |cursor| put(cursor.reader.line())))
     }
@@ -260,16 +268,14 @@ impl<'c> Sorter<'c> {
 /// A sorted file of one log.
 struct RunCursor<'a> {
     reader: LogReader<'a, Lines<Box<dyn io::Read + Send + 'a>>>,
-    catalog: &'a Catalog,
-    log: &'a RunLog,
+    part: Part<'a>,
     file: &'a FileLog,
 }
 
 impl<'a> RunCursor<'a> {
-    fn open(file: &'a FileLog, catalog: &'a Catalog, log: &'a RunLog) -> Result<Option<Self>, MergeError> {
+    fn open(file: &'a FileLog, part: &Part<'a>) -> Result<Option<Self>, MergeError> {
         let lines = Lines::new(file.open_lightly().map_err(scratch_error(file.path()))?, BUFFER / 8);
-        let reader = LogReader::new(lines, catalog, log.domain(), log.name(), Checks::Sorted);
-        let mut cursor = Self { reader, catalog, log, file };
+        let mut cursor = Self { reader: part.reader(lines, Checks::Sorted), part: *part, file };
         Ok(cursor.advance()?.then_some(cursor))
     }
 }
@@ -278,7 +284,7 @@ impl Ordered for RunCursor<'_> {
     type Key = LocalKey;
 
     fn key(&self) -> LocalKey {
-        LocalKey::of(self.catalog, self.reader.entry())
+        LocalKey::of(self.part.catalog, self.reader.entry())
     }
 
     fn advance(&mut self) -> Result<bool, MergeError> {
@@ -290,6 +296,6 @@ impl Ordered for RunCursor<'_> {
     }
 
     fn disorder(&self) -> MergeError {
-        MergeError::Changed { file: self.log.name().to_owned() }
+        MergeError::Changed { file: self.part.log.name().to_owned() }
     }
 }

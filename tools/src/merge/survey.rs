@@ -1,9 +1,9 @@
 //! The first pass: every line of a log checked, and whether it is in merge order already.
 
-use crate::logs::{Catalog, Checks, Entry, Lines, LogReader, Next, ReadError, TornLine};
+use crate::logs::{Catalog, Checks, Entry, Lines, Next, ReadError, TornLine};
 use crate::progress::Progress;
-use crate::run::RunLog;
 
+use super::part::Part;
 use super::{MergeError, MergeOptions, OnError, read_error};
 
 /// Bytes read at once.
@@ -39,21 +39,23 @@ pub(super) struct Survey {
     pub(super) events: u64,
     pub(super) gaps: u64,
     pub(super) lost: u64,
+    pub(super) filtered: u64,
+    /// Some unit's ordinals do not begin with 0 or skip some.
+    pub(super) holes: bool,
     pub(super) refused: u64,
     pub(super) torn: Option<TornLine>,
 }
 
-/// Reads `log` to its end.
+/// Reads a log to its end.
 pub(super) fn survey(
-    catalog: &Catalog,
-    log: &RunLog,
+    part: &Part<'_>,
     options: &MergeOptions,
     progress: &mut dyn Progress,
 ) -> Result<Survey, MergeError> {
+    let Part { catalog, log, .. } = *part;
     let source = log.source().open().map_err(read_error(log))?;
     let buffer = BUFFER.min(usize::try_from(options.memory / 4).unwrap_or(BUFFER));
-    let mut reader =
-        LogReader::new(Lines::new(source, buffer), catalog, log.domain(), log.name(), Checks::All);
+    let mut reader = part.reader(Lines::new(source, buffer), Checks::All);
     let mut found = Survey { ordered: true, ..Survey::default() };
     let (mut last, mut shown) = (LocalKey::default(), 0);
     loop {
@@ -76,6 +78,7 @@ pub(super) fn survey(
             Ok(Next::Torn(torn)) => found.torn = Some(torn),
             Ok(Next::End) => {
                 progress.advance(reader.offset() - shown);
+                (found.filtered, found.holes) = (reader.filtered(), reader.has_holes());
                 return Ok(found);
             }
             Err(ReadError::Io(error)) => return Err(read_error(log)(error)),

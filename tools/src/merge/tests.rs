@@ -109,7 +109,7 @@ fn run_of(clocks: &[Clock], units: &[(u64, String, usize)], logs: Vec<String>) -
 fn merged(run: &Run, memory: u64, on_error: OnError) -> Result<(String, MergeReport), MergeError> {
     let mut out = Vec::new();
     let options = MergeOptions { memory, on_error, ..MergeOptions::default() };
-    let report = merge(run, &options, &mut out, &mut ());
+    let report = merge(std::slice::from_ref(run), &options, TextFormat::Tsv, &mut out, &mut ());
     if report.is_err() {
         assert!(out.is_empty(), "a refused run writes nothing");
     }
@@ -300,7 +300,7 @@ const GOOD: &str = "3\t1\tuser\t0\t0\t0\t0\t7\n";
 #[test]
 fn every_kind_of_bad_line_is_refused_with_its_place() {
     type Test = fn(&Fault) -> bool;
-    let cases: [(&str, Test, &str); 16] = [
+    let cases: [(&str, Test, &str); 18] = [
         ("4\t1\tuser\t0\t0\t0\t0\t8\r\n", |f| matches!(f, Fault::CarriageReturn), "CR LF"),
         ("\n", |f| matches!(f, Fault::Empty), "empty line"),
         ("4\t1\tuser\t0\t0\t0\t8\n", |f| matches!(f, Fault::Columns { found: 7 }), "expected 8"),
@@ -309,6 +309,16 @@ fn every_kind_of_bad_line_is_refused_with_its_place() {
             "-4\t1\tuser\t0\t0\t0\t0\t8\n",
             |f| matches!(f, Fault::Number { column: "local_cycle", .. }),
             "`-4`",
+        ),
+        (
+            "4\t1\tus\0er\t0\t0\t0\t0\t8\n",
+            |f| matches!(f, Fault::UnknownEvent { .. }),
+            "`us\\0er`",
+        ),
+        (
+            "4\t1\tuser\t0\t0\t0\t\0\t8\n",
+            |f| matches!(f, Fault::Number { column: "value", .. }),
+            "`\\0`",
         ),
         ("4\t1\tuser\t2\t0\t0\t0\t8\n", |f| matches!(f, Fault::Range { column: "phase", .. }), "at most 1"),
         (
@@ -360,6 +370,10 @@ fn every_kind_of_bad_line_is_refused_with_its_place() {
         assert!(is_expected(&found.fault), "{bad:?}: {found:?}");
         assert_eq!((found.file.as_str(), found.line), ("text-domain-clk1.log", 4), "{bad:?}");
         assert!(error.to_string().contains(words), "{bad:?}: {error}");
+        let after = format!("{GOOD}{bad}5\t1\tuser\t0\t0\t0\t0\t9\n");
+        let (text, report) = one_log(&after, OnError::Skip).unwrap();
+        assert_eq!((text.lines().count(), report.logs[0].skipped_lines), (3, 1), "{bad:?}");
+        assert!(matches!(one_log(&after, OnError::Collect), Err(MergeError::Refused { count: 1 })), "{bad:?}");
     }
     let long = format!("{GOOD}{}\n", "x".repeat(70_000));
     let error = one_log(&long, OnError::Halt).unwrap_err();
@@ -428,7 +442,7 @@ fn collecting_reports_every_bad_line_and_writes_nothing() {
     let run = run_of(&clocks, &plain_units(&[0]), vec![header("clk1") + "x\n" + GOOD + "\n" + GOOD]);
     let (mut listed, mut out) = (Listed::default(), Vec::new());
     let options = MergeOptions { on_error: OnError::Collect, ..MergeOptions::default() };
-    let error = merge(&run, &options, &mut out, &mut listed).unwrap_err();
+    let error = merge(std::slice::from_ref(&run), &options, TextFormat::Tsv, &mut out, &mut listed).unwrap_err();
     assert!(matches!(error, MergeError::Refused { count: 3 }));
     assert_eq!((listed.0, out.len()), (vec![3, 5, 6], 0));
 }
@@ -479,7 +493,7 @@ fn sorting_outside_memory_in_many_files_leaves_nothing_behind() {
     let run = run_of(&clocks, &units, vec![header("clk1") + &log]);
     let options = MergeOptions { memory: 1, scratch: place.path().to_owned(), ..MergeOptions::default() };
     let mut out = Vec::new();
-    let report = merge(&run, &options, &mut out, &mut ()).unwrap();
+    let report = merge(std::slice::from_ref(&run), &options, TextFormat::Tsv, &mut out, &mut ()).unwrap();
     assert!(report.spilled_bytes > log.len() as u64);
     let rows: Vec<String> = String::from_utf8(out)
         .unwrap()
@@ -492,7 +506,7 @@ fn sorting_outside_memory_in_many_files_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 
     let missing = MergeOptions { scratch: place.path().join("missing"), ..options };
-    let error = merge(&run, &missing, &mut Vec::new(), &mut ()).unwrap_err();
+    let error = merge(std::slice::from_ref(&run), &missing, TextFormat::Tsv, &mut Vec::new(), &mut ()).unwrap_err();
     assert!(matches!(error, MergeError::Scratch { .. }));
 }
 
@@ -515,7 +529,7 @@ fn a_log_that_changes_between_the_passes_is_an_error() {
     let clocks = [(1, (1, 1_000_000_000), (0, 1))];
     let source: Box<dyn LogSource> = Box::new(Fickle(AtomicUsize::new(0)));
     let run = Run::new(manifest(&clocks, &plain_units(&[0])), vec![(1, source)]).unwrap();
-    let error = merge(&run, &MergeOptions::default(), &mut Vec::new(), &mut ()).unwrap_err();
+    let error = merge(std::slice::from_ref(&run), &MergeOptions::default(), TextFormat::Tsv, &mut Vec::new(), &mut ()).unwrap_err();
     assert!(matches!(error, MergeError::Changed { file } if file == "fickle"));
 }
 

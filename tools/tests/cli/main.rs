@@ -6,6 +6,7 @@ mod fixture;
 mod help;
 mod interruption;
 mod merge;
+mod merge_formats;
 mod output_rules;
 mod record;
 mod recorded_runs;

@@ -82,8 +82,21 @@ impl Default for PrefixOptions {
 pub struct SequenceSummary {
     /// Packets, those in wrappers included.
     pub packets: u64,
+    /// Smallest time of a packet in ns, where the sequence's clocks give one.
+    pub first_timestamp_ns: Option<u64>,
     /// Largest time of a packet in ns, where the sequence's clocks give one.
     pub last_timestamp_ns: Option<u64>,
+}
+
+impl SequenceSummary {
+    #[inline]
+    fn add(&mut self, time: Option<u64>) {
+        self.packets += 1;
+        self.last_timestamp_ns = self.last_timestamp_ns.max(time);
+        if let Some(ns) = time {
+            self.first_timestamp_ns = Some(self.first_timestamp_ns.map_or(ns, |first| first.min(ns)));
+        }
+    }
 }
 
 /// A slice's place: a track, or where events name none, their sequence's own.
@@ -120,6 +133,8 @@ pub struct PrefixReport {
     pub content_bytes: u64,
     /// Where and why it ends; `None` if the source ended cleanly.
     pub cut: Option<Cut>,
+    /// Smallest time of a kept packet in ns.
+    pub first_timestamp_ns: Option<u64>,
     /// Largest time of a kept packet in ns.
     pub last_timestamp_ns: Option<u64>,
     /// The kept part of each sequence, by id.
@@ -205,6 +220,8 @@ impl PrefixScanner {
     pub fn finish(self, cut: Option<Cut>) -> PrefixReport {
         let Kept { mut report, sequences, .. } = self.kept;
         report.cut = cut;
+        report.first_timestamp_ns =
+            sequences.iter().filter_map(|sequence| sequence.summary.first_timestamp_ns).min();
         report.last_timestamp_ns =
             sequences.iter().filter_map(|sequence| sequence.summary.last_timestamp_ns).max();
         report.sequences = sequences.iter().map(|sequence| (sequence.id, sequence.summary)).collect();
@@ -231,8 +248,7 @@ impl Kept {
         let Some(id) = event.sequence_id else { return };
         let Some(sequence) = self.sequence(id) else { return };
         let time = event.timestamp.and_then(|raw| sequence.clocks.time(raw, None));
-        sequence.summary.packets += 1;
-        sequence.summary.last_timestamp_ns = sequence.summary.last_timestamp_ns.max(time);
+        sequence.summary.add(time);
         self.record_slice(id, event.track_event);
     }
 
@@ -240,8 +256,7 @@ impl Kept {
         let Some(id) = packet.sequence_id else { return };
         let Some(sequence) = self.sequence(id) else { return };
         let time = sequence.clocks.apply(packet);
-        sequence.summary.packets += 1;
-        sequence.summary.last_timestamp_ns = sequence.summary.last_timestamp_ns.max(time);
+        sequence.summary.add(time);
         self.record_slice(id, packet.track_event);
     }
 
