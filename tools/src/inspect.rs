@@ -260,12 +260,12 @@ fn settle(sequence: &mut Sequence, events: &mut BTreeMap<String, u64>, capped: &
 }
 
 fn add(events: &mut BTreeMap<String, u64>, name: &str, count: u64, capped: &mut bool) {
-    match events.get_mut(name) {
-        Some(known) => *known += count,
-        None if events.len() < MOST => {
-            events.insert(name.to_owned(), count);
-        }
-        None => *capped = true,
+    if let Some(known) = events.get_mut(name) {
+        *known += count;
+    } else if events.len() < MOST {
+        events.insert(name.to_owned(), count);
+    } else {
+        *capped = true;
     }
 }
 
@@ -318,7 +318,7 @@ impl Visitor for Inspector {
 /// # Errors
 /// It cannot be read, or holds not one whole packet.
 pub fn inspect(
-    source: impl Read,
+    source: impl Read + Send,
     lint: Option<usize>,
     progress: &mut dyn Progress,
 ) -> Result<Inspection, InspectError> {

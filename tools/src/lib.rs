@@ -1,4 +1,5 @@
 //! What the `clockweave` command does, as functions on readers and writers.
+pub mod diff;
 pub mod inspect;
 pub mod logs;
 pub mod merge;

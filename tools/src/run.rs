@@ -60,7 +60,9 @@ pub enum RunError {
         domain: String,
     },
     /// A log that belongs to no domain of the manifest, or a second one of a domain.
-    #[error("{name}: found a log of no domain with units in the manifest, or a second log of one; remove it or restore its manifest")]
+    #[error(
+        "{name}: found a log of no domain with units in the manifest, or a second log of one; remove it or restore its manifest"
+    )]
     StrayLog {
         /// The log.
         name: String,

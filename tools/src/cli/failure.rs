@@ -78,7 +78,7 @@ impl Failure {
     }
 
     /// An error of reading or creating something, which either does not exist or cannot be had.
-    fn access(error: &dyn Error, source: &io::Error) -> Self {
+    pub(crate) fn access(error: &dyn Error, source: &io::Error) -> Self {
         use io::ErrorKind::{
             InvalidData, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, UnexpectedEof,
         };

@@ -88,7 +88,8 @@ pub(crate) fn run(args: &InspectArgs, console: &Console) -> Result<Outcome, Fail
             inspection: &found,
         })?;
     } else {
-        console.report(in_words(&found).map_err(|_| io::Error::other("words")).map_err(Failure::environment)?)?;
+        console
+            .report(in_words(&found).map_err(|_| io::Error::other("words")).map_err(Failure::environment)?)?;
     }
     if let Some(cut) = &found.cut {
         console.warn(format_args!("damaged {cut}; what follows was not looked at"));
@@ -144,8 +145,10 @@ fn in_words(found: &Inspection) -> Result<String, std::fmt::Error> {
     table(&mut text, "packets by sequence", sequences)?;
     table(&mut text, "events by track", found.tracks.iter().map(|track| (track.events, name_of(track))))?;
     table(&mut text, "events by name", found.events.iter().map(|event| (event.count, event.name.clone())))?;
-    let largest =
-        found.largest.iter().map(|packet| (packet.bytes, format!("{} at byte {}", packet.what, packet.offset)));
+    let largest = found
+        .largest
+        .iter()
+        .map(|packet| (packet.bytes, format!("{} at byte {}", packet.what, packet.offset)));
     table(&mut text, "bytes of the largest packets", largest)?;
     if let Some(lint) = &found.lint {
         writeln!(text, "\nlint: {} findings in {} packets", grouped(lint.found), grouped(lint.rows))?;

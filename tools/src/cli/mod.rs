@@ -5,6 +5,7 @@
 
 mod arguments;
 mod console;
+mod diff;
 mod engine;
 mod failure;
 mod inspect;
@@ -47,6 +48,7 @@ enum Command {
     Merge(merge::MergeArgs),
     Recover(recover::RecoverArgs),
     Inspect(inspect::InspectArgs),
+    Diff(diff::DiffArgs),
     Validate(validate::ValidateArgs),
     Engine(engine::EngineArgs),
     #[command(name = "runqueue")]
@@ -75,6 +77,7 @@ pub(crate) fn run() -> ExitCode {
         Command::RunQueue(args) => runqueue::run(&args, &console),
         Command::Merge(args) => merge::run(&args, &console),
         Command::Recover(args) => recover::run(&args, &console),
+        Command::Diff(args) => diff::run(&args, &console),
         Command::Inspect(args) => inspect::run(&args, &console),
     });
     match done {

@@ -59,9 +59,9 @@ struct JsonReport<'a> {
 }
 
 /// A trace given by path, `-` for stdin, and its length, 0 if unknown.
-pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, u64)> {
     if is_dash(path) {
-        return Ok((Box::new(io::stdin().lock()), 0));
+        return Ok((Box::new(io::stdin()), 0));
     }
     let file = File::open(path)?;
     let found = file.metadata()?;

@@ -222,9 +222,8 @@ impl<T: Timeline> Ordered for Cursor<'_, T> {
     fn key(&self) -> Self::Key {
         let entry = self.reader.entry();
         let rank = self.part.catalog.units()[entry.unit as usize].rank;
-        let place = (u64::from(self.part.run_rank) << 33)
-            | (u64::from(entry.fields.phase) << 32)
-            | u64::from(rank);
+        let place =
+            (u64::from(self.part.run_rank) << 33) | (u64::from(entry.fields.phase) << 32) | u64::from(rank);
         Key { at: self.stamp.at, place, ordinal: entry.fields.ordinal }
     }
 

@@ -44,7 +44,10 @@ impl Filter {
             any(&self.domains, domains[domain as usize].name()) && any(&self.units, name)
         };
         Selection {
-            cycles: domains.iter().map(|domain| (first(domain, self.from, 0), first(domain, self.to, u64::MAX))).collect(),
+            cycles: domains
+                .iter()
+                .map(|domain| (first(domain, self.from, 0), first(domain, self.to, u64::MAX)))
+                .collect(),
             units: catalog.units().iter().map(|unit| keeps_unit(&unit.name, unit.domain)).collect(),
             events: catalog.event_names().iter().map(|name| any(&self.events, name)).collect(),
             transaction: self.transaction,

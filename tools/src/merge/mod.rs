@@ -38,7 +38,7 @@ use timeline::{OnLattice, Timeline, Wide};
 
 pub use filter::Filter;
 pub use pftrace::{RebuildError, merge_pftrace};
-pub(crate) use rows::{Row, RowWriter};
+pub(crate) use rows::RowWriter;
 pub use sqlite::merge_sqlite;
 pub use text::TextFormat;
 
@@ -280,8 +280,8 @@ impl Job<'_> {
         writer.begin(&catalogs, surveys.iter().any(|survey| survey.holes))?;
         let written = cursors.merge(self.clocks, self.options.on_error, |row| writer.push(row), progress)?;
         let mut expected = self.parts.iter().zip(surveys);
-        if let Some((part, _)) = expected
-            .find(|(part, survey)| written[part.clock as usize] != survey.events + survey.gaps)
+        if let Some((part, _)) =
+            expected.find(|(part, survey)| written[part.clock as usize] != survey.events + survey.gaps)
         {
             return Err(MergeError::Changed { file: part.log.name().to_owned() });
         }

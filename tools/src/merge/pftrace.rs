@@ -167,15 +167,7 @@ impl Rebuilder {
                 found: fields.fifo,
             })?;
             let kind = self.kinds[row.entry.event as usize];
-            self.recorder().record(
-                stream,
-                fields.cycle,
-                kind,
-                fields.transaction,
-                fields.value,
-                fifo,
-                phase,
-            );
+            self.recorder().record(stream, fields.cycle, kind, fields.transaction, fields.value, fifo, phase);
         }
         self.next[unit] = fields.ordinal.saturating_add(row.entry.lost.max(1));
         Ok(())

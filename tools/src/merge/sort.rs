@@ -241,11 +241,7 @@ impl Sorter {
     }
 
     /// Merges files until no more than [`FAN_IN`] are left.
-    fn consolidate(
-        &mut self,
-        part: &Part<'_>,
-        mut files: Vec<FileLog>,
-    ) -> Result<Vec<FileLog>, MergeError> {
+    fn consolidate(&mut self, part: &Part<'_>, mut files: Vec<FileLog>) -> Result<Vec<FileLog>, MergeError> {
         while files.len() > FAN_IN {
             let rest = files.split_off(FAN_IN);
             let merged = self.merge_files(part, &files)?;

@@ -86,7 +86,8 @@ impl RowWriter for Database<'_> {
             run_row.execute(params![run, catalog.run_id()])?;
             for domain in catalog.domains() {
                 let (period, phase) = (domain.period().ratio(), domain.phase().ratio());
-                let parts = [period.numer(), period.denom(), phase.numer(), phase.denom()].map(u64::to_string);
+                let parts =
+                    [period.numer(), period.denom(), phase.numer(), phase.denom()].map(u64::to_string);
                 let [period_num, period_den, phase_num, phase_den] = parts;
                 let name = domain.name();
                 domain_row.execute(params![

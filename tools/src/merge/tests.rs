@@ -310,16 +310,8 @@ fn every_kind_of_bad_line_is_refused_with_its_place() {
             |f| matches!(f, Fault::Number { column: "local_cycle", .. }),
             "`-4`",
         ),
-        (
-            "4\t1\tus\0er\t0\t0\t0\t0\t8\n",
-            |f| matches!(f, Fault::UnknownEvent { .. }),
-            "`us\\0er`",
-        ),
-        (
-            "4\t1\tuser\t0\t0\t0\t\0\t8\n",
-            |f| matches!(f, Fault::Number { column: "value", .. }),
-            "`\\0`",
-        ),
+        ("4\t1\tus\0er\t0\t0\t0\t0\t8\n", |f| matches!(f, Fault::UnknownEvent { .. }), "`us\\0er`"),
+        ("4\t1\tuser\t0\t0\t0\t\0\t8\n", |f| matches!(f, Fault::Number { column: "value", .. }), "`\\0`"),
         ("4\t1\tuser\t2\t0\t0\t0\t8\n", |f| matches!(f, Fault::Range { column: "phase", .. }), "at most 1"),
         (
             "4\t1\tuser\t0\t18446744073709551616\t0\t0\t8\n",
@@ -373,7 +365,10 @@ fn every_kind_of_bad_line_is_refused_with_its_place() {
         let after = format!("{GOOD}{bad}5\t1\tuser\t0\t0\t0\t0\t9\n");
         let (text, report) = one_log(&after, OnError::Skip).unwrap();
         assert_eq!((text.lines().count(), report.logs[0].skipped_lines), (3, 1), "{bad:?}");
-        assert!(matches!(one_log(&after, OnError::Collect), Err(MergeError::Refused { count: 1 })), "{bad:?}");
+        assert!(
+            matches!(one_log(&after, OnError::Collect), Err(MergeError::Refused { count: 1 })),
+            "{bad:?}"
+        );
     }
     let long = format!("{GOOD}{}\n", "x".repeat(70_000));
     let error = one_log(&long, OnError::Halt).unwrap_err();
@@ -442,7 +437,8 @@ fn collecting_reports_every_bad_line_and_writes_nothing() {
     let run = run_of(&clocks, &plain_units(&[0]), vec![header("clk1") + "x\n" + GOOD + "\n" + GOOD]);
     let (mut listed, mut out) = (Listed::default(), Vec::new());
     let options = MergeOptions { on_error: OnError::Collect, ..MergeOptions::default() };
-    let error = merge(std::slice::from_ref(&run), &options, TextFormat::Tsv, &mut out, &mut listed).unwrap_err();
+    let error =
+        merge(std::slice::from_ref(&run), &options, TextFormat::Tsv, &mut out, &mut listed).unwrap_err();
     assert!(matches!(error, MergeError::Refused { count: 3 }));
     assert_eq!((listed.0, out.len()), (vec![3, 5, 6], 0));
 }
@@ -506,7 +502,8 @@ fn sorting_outside_memory_in_many_files_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 
     let missing = MergeOptions { scratch: place.path().join("missing"), ..options };
-    let error = merge(std::slice::from_ref(&run), &missing, TextFormat::Tsv, &mut Vec::new(), &mut ()).unwrap_err();
+    let error =
+        merge(std::slice::from_ref(&run), &missing, TextFormat::Tsv, &mut Vec::new(), &mut ()).unwrap_err();
     assert!(matches!(error, MergeError::Scratch { .. }));
 }
 
@@ -529,7 +526,14 @@ fn a_log_that_changes_between_the_passes_is_an_error() {
     let clocks = [(1, (1, 1_000_000_000), (0, 1))];
     let source: Box<dyn LogSource> = Box::new(Fickle(AtomicUsize::new(0)));
     let run = Run::new(manifest(&clocks, &plain_units(&[0])), vec![(1, source)]).unwrap();
-    let error = merge(std::slice::from_ref(&run), &MergeOptions::default(), TextFormat::Tsv, &mut Vec::new(), &mut ()).unwrap_err();
+    let error = merge(
+        std::slice::from_ref(&run),
+        &MergeOptions::default(),
+        TextFormat::Tsv,
+        &mut Vec::new(),
+        &mut (),
+    )
+    .unwrap_err();
     assert!(matches!(error, MergeError::Changed { file } if file == "fickle"));
 }
 

@@ -1,8 +1,6 @@
 //! A trace's bytes, whether or not the file as a whole is compressed.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
@@ -20,7 +18,9 @@ pub enum FileCodec {
 }
 
 /// What a reader begins with, and a reader of all of it.
-pub(crate) fn peek<'a>(mut source: impl Read + 'a) -> io::Result<([u8; 4], impl Read + 'a)> {
+pub(crate) fn peek<R: Read>(
+    mut source: R,
+) -> io::Result<([u8; 4], io::Chain<io::Take<io::Cursor<[u8; 4]>>, R>)> {
     let (mut head, mut filled) = ([0; 4], 0);
     while filled < head.len() {
         match source.read(&mut head[filled..]) {
@@ -45,22 +45,15 @@ impl FileCodec {
 }
 
 /// A reader of the trace in `source`, and how `source` is compressed.
-pub(crate) fn decoded<'a>(source: impl Read + 'a) -> io::Result<(Box<dyn Read + 'a>, FileCodec)> {
+pub(crate) fn decoded<'a>(
+    source: impl Read + Send + 'a,
+) -> io::Result<(Box<dyn Read + Send + 'a>, FileCodec)> {
     let (head, whole) = peek(source)?;
     let codec = FileCodec::of(&head);
-    let reader: Box<dyn Read + 'a> = match codec {
+    let reader: Box<dyn Read + Send + 'a> = match codec {
         FileCodec::None => Box::new(whole),
         FileCodec::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
         FileCodec::Zstd => Box::new(zstd::Decoder::new(whole)?),
     };
     Ok((reader, codec))
-}
-
-/// The trace in the file at `path`.
-pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read>, FileCodec)> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    decoded(file)
 }

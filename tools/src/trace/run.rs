@@ -30,7 +30,9 @@ pub enum TraceRunError {
     #[error("found no clock of an event's unit, expected a trace of this suite, which names its clocks")]
     NoClock,
     /// An event without what places it.
-    #[error("at byte {offset}: an event of category `clock` without {missing}; expected a trace of this suite")]
+    #[error(
+        "at byte {offset}: an event of category `clock` without {missing}; expected a trace of this suite"
+    )]
     Event {
         /// Offset of its top-level packet.
         offset: u64,
@@ -237,8 +239,7 @@ impl Reader {
         };
         let unit = columns.unit.ok_or_else(|| lacks("a unit_id"))?;
         let Columns { fifo, phase, value, ordinal, cycle, transaction, .. } = columns;
-        let line =
-            format!("{cycle}\t{unit}\t{name}\t{phase}\t{transaction}\t{fifo}\t{value}\t{ordinal}\n");
+        let line = format!("{cycle}\t{unit}\t{name}\t{phase}\t{transaction}\t{fifo}\t{value}\t{ordinal}\n");
         if !self.kinds.contains_key(name) {
             self.kinds.insert(name.to_owned(), ());
         }

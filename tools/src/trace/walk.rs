@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use clockweave_validators::scan::{
-    Cut, CutReason, Entries, Entry, EntryReader, Packet, PrefixOptions, PrefixReport, PrefixScanner, ReadError,
+    Cut, CutReason, Entries, Entry, EntryReader, Packet, PrefixOptions, PrefixReport, PrefixScanner,
+    ReadError,
 };
 
 use crate::progress::Progress;

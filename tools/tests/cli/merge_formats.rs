@@ -57,7 +57,11 @@ fn names_are_quoted_and_gaps_are_rows() {
     odd_run(place.path());
     let csv = merge(&[place.path()], &["--format", "csv"]).expect(0, &[]);
     assert!(csv.text().contains("0,1,0,1,\"p,\"\"1\"\"\",0,fifo.write,1,1,1,0,0\n"), "{}", csv.text());
-    assert!(csv.text().ends_with("1,457000000,2,1,\"p,\"\"1\"\"\",2,trace.gap,1,0,0,4,3\n"), "{}", csv.text());
+    assert!(
+        csv.text().ends_with("1,457000000,2,1,\"p,\"\"1\"\"\",2,trace.gap,1,0,0,4,3\n"),
+        "{}",
+        csv.text()
+    );
     let json = merge(&[place.path()], &["--format", "jsonl"]).expect(0, &[]);
     let last = json.text().lines().last().unwrap();
     assert_eq!(
@@ -94,7 +98,8 @@ fn a_database_answers_in_exact_order() {
         .collect();
     assert_eq!(rows, expected);
     // Beyond what SQLite calls an integer a number is text; nothing is rounded.
-    let types = "SELECT typeof(value), typeof(ts), typeof(time_num) FROM event WHERE event = 'user' ORDER BY rank";
+    let types =
+        "SELECT typeof(value), typeof(ts), typeof(time_num) FROM event WHERE event = 'user' ORDER BY rank";
     assert_eq!(query(&out, types).lines().last(), Some("text|integer|text"));
     assert_eq!(query(&out, "SELECT rank, unit, ts, ordinal, lost FROM gap"), "6|0|2|3|4\n");
     assert_eq!(
@@ -119,8 +124,10 @@ fn second_run(dir: &Path) {
     fixture::run(dir);
     for name in ["clock-manifest.json", "text-domain-sm.log", "text-domain-lts.log"] {
         let text = fs::read_to_string(dir.join(name)).unwrap();
-        let text = text.replace("\"run_id\":\"hand\"", "\"run_id\":\"a hand\"").replace("run=hand", "run=a hand");
-        fs::write(dir.join(name), text.replace("\"period_den\":914000000", "\"period_den\":457000000")).unwrap();
+        let text =
+            text.replace("\"run_id\":\"hand\"", "\"run_id\":\"a hand\"").replace("run=hand", "run=a hand");
+        fs::write(dir.join(name), text.replace("\"period_den\":914000000", "\"period_den\":457000000"))
+            .unwrap();
     }
 }
 
@@ -132,8 +139,10 @@ fn several_runs_merge_by_time_then_run() {
     second_run(&two);
     let ran = merge(&[&one, &two], &[]).expect(0, &["merged 12 events of 2 runs from 4 logs"]);
     let rows = cells(ran.text(), '\t');
-    let shown: Vec<String> =
-        rows[1..].iter().map(|row| [&row[0], &row[1], &row[2], &row[5], &row[6]].map(String::as_str).join(" ")).collect();
+    let shown: Vec<String> = rows[1..]
+        .iter()
+        .map(|row| [&row[0], &row[1], &row[2], &row[5], &row[6]].map(String::as_str).join(" "))
+        .collect();
     assert_eq!(rows[0][..2], ["run", "time_num"]);
     assert_eq!(
         shown,

@@ -1,0 +1,273 @@
+//! One side of a comparison: what it is, and its rows.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use super::Losses;
+use super::row::Parsed;
+use crate::logs::{Lines, Step, excerpt};
+use crate::merge::{self, MergeError, MergeOptions, TextFormat};
+use crate::output::is_dash;
+use crate::run::{Run, RunError};
+use crate::trace::{TraceRun, TraceRunError, decoded, peek};
+
+/// Bytes of the buffer that lines are cut from.
+const BUFFER: usize = 128 * 1024;
+
+/// Why two runs were not compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DiffError {
+    /// The file cannot be opened or read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The side.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// The directory is no run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The trace is no run.
+    #[error("{}: {error}", path.display())]
+    Trace {
+        /// The side.
+        path: PathBuf,
+        /// The error.
+        error: TraceRunError,
+    },
+    /// The trace is damaged.
+    #[error("{}: the trace is damaged {cut}; `clockweave recover` keeps what stands before", path.display())]
+    Damaged {
+        /// The side.
+        path: PathBuf,
+        /// Where and why.
+        cut: String,
+    },
+    /// The file is neither a trace nor a merged log.
+    #[error("{}: found {found}, expected a run directory, a trace, or a merged log of one run (tsv)", path.display())]
+    Kind {
+        /// The side.
+        path: PathBuf,
+        /// What it seems to be.
+        found: String,
+    },
+    /// A line of a merged log.
+    #[error("{file}:{line}: found `{found}`, expected {expected}")]
+    Line {
+        /// The side.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// Beginning of the line.
+        found: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The logs of a run cannot be merged.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// Lines of a run's log were cut short.
+    #[error(
+        "{file}: the last line has no line feed, so the run was killed; compare what `merge` makes of it"
+    )]
+    Torn {
+        /// The log.
+        file: String,
+    },
+}
+
+enum Kind {
+    Run(Run),
+    Trace(TraceRun),
+    /// Taken by the thread that reads it.
+    Log(Mutex<Option<Box<dyn Read + Send>>>),
+}
+
+/// One side.
+pub(super) struct Side {
+    path: PathBuf,
+    kind: Kind,
+}
+
+impl Side {
+    pub(super) fn open(path: &Path, options: &MergeOptions) -> Result<Self, DiffError> {
+        let io = |source| DiffError::Io { path: path.to_owned(), source };
+        let owned = path.to_owned();
+        if !is_dash(path) && fs::metadata(path).map_err(io)?.is_dir() {
+            return Ok(Self { path: owned, kind: Kind::Run(Run::open(path)?) });
+        }
+        let source: Box<dyn Read + Send> =
+            if is_dash(path) { Box::new(io::stdin()) } else { Box::new(fs::File::open(path).map_err(io)?) };
+        let (text, _) = decoded(source).map_err(io)?;
+        let (head, whole) = peek(text).map_err(io)?;
+        let kind = match &head {
+            b"time" => Kind::Log(Mutex::new(Some(Box::new(whole)))),
+            [0x0a, ..] => {
+                let trace = TraceRun::read(whole, &options.scratch, &mut ());
+                let trace = trace.map_err(|error| DiffError::Trace { path: path.to_owned(), error })?;
+                if let Some(cut) = &trace.cut {
+                    return Err(DiffError::Damaged { path: owned, cut: cut.to_string() });
+                }
+                Kind::Trace(trace)
+            }
+            b"run\t" => {
+                let found = "a merged log of several runs".to_owned();
+                return Err(DiffError::Kind { path: owned, found });
+            }
+            other => {
+                let found = format!("a file that begins with `{}`", excerpt(other));
+                return Err(DiffError::Kind { path: owned, found });
+            }
+        };
+        Ok(Self { path: owned, kind })
+    }
+
+    /// What messages call it.
+    pub(super) fn name(&self) -> String {
+        if is_dash(&self.path) { "stdin".to_owned() } else { self.path.display().to_string() }
+    }
+
+    /// Sends the side's merged log; ends early when nobody takes it.
+    pub(super) fn feed(&self, options: &MergeOptions, send: SyncSender<Vec<u8>>) -> Result<(), DiffError> {
+        let mut out = Sender(send);
+        let run = match &self.kind {
+            Kind::Run(run) => run,
+            Kind::Trace(trace) => &trace.run,
+            Kind::Log(text) => {
+                let text = text.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+                let Some(mut text) = text else { return Ok(()) };
+                return match io::copy(&mut text, &mut out) {
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                        Err(DiffError::Io { path: self.path.clone(), source: error })
+                    }
+                    _ => Ok(()),
+                };
+            }
+        };
+        match merge::merge(std::slice::from_ref(run), options, TextFormat::Tsv, out, &mut ()) {
+            Ok(report) => match report.logs.into_iter().find(|log| log.torn.is_some()) {
+                Some(log) => Err(DiffError::Torn { file: log.file }),
+                None => Ok(()),
+            },
+            Err(MergeError::Write(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Bytes into a channel.
+struct Sender(SyncSender<Vec<u8>>);
+
+impl Write for Sender {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.send(bytes.to_vec());
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Bytes out of a channel.
+struct Blocks {
+    receive: Receiver<Vec<u8>>,
+    block: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Blocks {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.block.len() {
+            match self.receive.recv() {
+                Ok(block) => (self.block, self.at) = (block, 0),
+                Err(_) => return Ok(0),
+            }
+        }
+        let rest = &self.block[self.at..];
+        let taken = rest.len().min(out.len());
+        out[..taken].copy_from_slice(&rest[..taken]);
+        self.at += taken;
+        Ok(taken)
+    }
+}
+
+/// The rows of one side, standing on one of them.
+pub(super) struct Rows {
+    name: String,
+    lines: Lines<Blocks>,
+    events: u64,
+    losses: Losses,
+}
+
+impl Rows {
+    pub(super) fn new(name: String, receive: Receiver<Vec<u8>>) -> Self {
+        let blocks = Blocks { receive, block: Vec::new(), at: 0 };
+        Self { name, lines: Lines::new(blocks, BUFFER), events: 0, losses: Losses::default() }
+    }
+
+    fn refuse(&self, expected: &'static str) -> DiffError {
+        DiffError::Line {
+            file: self.name.clone(),
+            line: self.lines.number(),
+            found: excerpt(self.lines.line()),
+            expected,
+        }
+    }
+
+    /// Goes to the next row; false at the end.
+    pub(super) fn advance(&mut self) -> Result<bool, DiffError> {
+        loop {
+            let step = self.lines.advance();
+            match step.map_err(|source| DiffError::Io { path: PathBuf::from(&self.name), source })? {
+                Step::Line => {}
+                Step::End => return Ok(false),
+                Step::Torn => return Err(self.refuse("a line feed at the end of the last line")),
+                Step::TooLong => return Err(self.refuse("a line of at most 64 KiB")),
+            }
+            let line = self.lines.line();
+            if str::from_utf8(line).is_err() {
+                return Err(self.refuse("UTF-8"));
+            }
+            if line.starts_with(b"#") {
+                self.lose(self.lines.line().to_vec().as_slice());
+            } else if self.lines.number() > 1 {
+                self.events += 1;
+                return Ok(true);
+            }
+        }
+    }
+
+    fn lose(&mut self, line: &[u8]) {
+        let text = str::from_utf8(line).unwrap_or_default();
+        let count = text.split(' ').find_map(|part| part.strip_prefix("count=")?.parse::<u64>().ok());
+        if let Some(count) = count.filter(|_| text.starts_with("# gap ")) {
+            self.losses.gaps += 1;
+            self.losses.lost_events = self.losses.lost_events.saturating_add(count);
+            let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            self.losses.digest = line.iter().fold(self.losses.digest, mix);
+        }
+    }
+
+    /// The row's text.
+    pub(super) fn line(&self) -> &str {
+        str::from_utf8(self.lines.line()).unwrap_or_default()
+    }
+
+    pub(super) fn parsed(&self) -> Result<Parsed<'_>, DiffError> {
+        Parsed::read(self.line()).ok_or_else(|| self.refuse("the twelve columns of a merged log"))
+    }
+
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    pub(super) fn losses(&self) -> Losses {
+        self.losses
+    }
+}
