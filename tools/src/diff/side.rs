@@ -105,7 +105,7 @@ impl Side {
             if is_dash(path) { Box::new(io::stdin()) } else { Box::new(fs::File::open(path).map_err(io)?) };
         let (text, _) = decoded(source).map_err(io)?;
         let (head, whole) = peek(text).map_err(io)?;
-        let kind = match &head {
+        let kind = match &head[..] {
             b"time" => Kind::Log(Mutex::new(Some(Box::new(whole)))),
             [0x0a, ..] => {
                 let trace = TraceRun::read(whole, &options.scratch, &mut ());

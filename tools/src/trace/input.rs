@@ -17,20 +17,14 @@ pub enum FileCodec {
     Zstd,
 }
 
-/// What a reader begins with, and a reader of all of it.
-pub(crate) fn peek<R: Read>(
-    mut source: R,
-) -> io::Result<([u8; 4], io::Chain<io::Take<io::Cursor<[u8; 4]>>, R>)> {
-    let (mut head, mut filled) = ([0; 4], 0);
-    while filled < head.len() {
-        match source.read(&mut head[filled..]) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok((head, io::Cursor::new(head).take(filled as u64).chain(source)))
+/// A reader whose beginning was looked at.
+pub(crate) type Peeked<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+
+/// The first four bytes of a reader, or all there are, and a reader of everything.
+pub(crate) fn peek<R: Read>(mut source: R) -> io::Result<(Vec<u8>, Peeked<R>)> {
+    let mut head = Vec::with_capacity(4);
+    source.by_ref().take(4).read_to_end(&mut head)?;
+    Ok((head.clone(), io::Cursor::new(head).chain(source)))
 }
 
 impl FileCodec {

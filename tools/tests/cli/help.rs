@@ -5,12 +5,14 @@ use std::path::Path;
 
 use crate::command::run;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: &[&str] = &[
     "",
     "record",
     "scenarios",
     "merge",
     "recover",
+    "inspect",
+    "diff",
     "validate",
     "engine",
     "engine status",

@@ -1,9 +1,11 @@
 //! The command as its users meet it: arguments, files, exit codes, words.
 
 mod command;
+mod diff;
 mod engine;
 mod fixture;
 mod help;
+mod inspect;
 mod interruption;
 mod merge;
 mod merge_formats;
@@ -13,5 +15,6 @@ mod recorded_runs;
 mod recover;
 mod reports;
 mod runqueue;
+mod salvage;
 mod validate;
 mod words;

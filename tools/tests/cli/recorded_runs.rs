@@ -176,7 +176,7 @@ fn recovers_at_every_length(compress: &str) {
     assert!(ends.len() > 10, "{}", ends.len());
     for length in 0..=trace.len() {
         let mut kept = Vec::new();
-        let done = recover::recover(&trace[..length], &mut kept, &mut ());
+        let done = recover::recover(&trace[..length], recover::Extent::Prefix, &mut kept, &mut ());
         let expected = ends.iter().rev().find(|end| **end <= length);
         match (done, expected) {
             (Ok(report), Some(&end)) => {

@@ -84,6 +84,18 @@ fn every_key_of_every_report_is_documented() {
     let trace = [0x0a, 6, 0x50, 2, 0x5a, 2, 0x48, 1, 0x0a, 9, 0x50];
     fs::write(path("torn"), trace).unwrap();
     take(run([text(&["recover", "--json"]), vec![path("torn"), "-o".into(), path("whole")]].concat()));
+    take(run([
+        text(&["recover", "--salvage", "--force", "--json"]),
+        vec![path("torn"), "-o".into(), path("whole")],
+    ]
+    .concat()));
+    take(run([text(&["inspect", "--lint", "--json"]), vec![path("torn")]].concat()));
+    let (one, two) = (place.path().join("one"), place.path().join("two"));
+    fixture::run(&one);
+    fixture::run(&two);
+    let log = two.join("text-domain-sm.log");
+    fs::write(&log, fs::read_to_string(&log).unwrap().replace("18446744073709551615", "1")).unwrap();
+    take(run([text(&["diff", "--json"]), vec![one.into(), two.into()]].concat()));
     // A missing log line, a missing file.
     let recorded = place.path().join("recorded");
     let log = recorded.join("text-domain-sm.log");
@@ -95,7 +107,18 @@ fn every_key_of_every_report_is_documented() {
     take(validate.output().unwrap().into());
     take(clockweave().args(["engine", "install", "--json"]).output().unwrap().into());
 
-    for key in ["stop", "torn", "skipped", "open_slices", "findings", "error", "changed"] {
+    for key in [
+        "stop",
+        "torn",
+        "skipped",
+        "open_slices",
+        "findings",
+        "error",
+        "changed",
+        "holes",
+        "after_a",
+        "largest",
+    ] {
         assert!(found.contains(key), "the reports above show `{key}`");
     }
     assert!(missing.is_empty(), "not in its section of docs/json-reports.md: {missing:?}");

@@ -1,21 +1,37 @@
-//! The longest valid prefix of a damaged trace, copied byte for byte.
+//! What still stands of a damaged trace: its longest valid prefix, copied byte for byte; on request
+//! also the readable part of a torn wrapper ([`Extent::Unwrap`]), or what stands after the damage
+//! ([`salvage`]).
 //!
 //! What is valid is decided by [`clockweave_validators::scan`], packet by packet; this module copies
-//! and counts. Invariants: one pass over the input, memory of one read block and one packet; nothing
+//! and counts. A file that is compressed as a whole is read through; what is written is then the
+//! trace inside, plain. Invariants: one pass over the input, memory of one read block and one packet; nothing
 //! is written before a complete packet was seen; what is written is a prefix of the input.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-use clockweave_validators::scan::{
-    Cut, CutReason, Entries, Entry, EntryFault, Packet, PrefixOptions, PrefixScanner, SliceTrack,
-};
+use clockweave_validators::scan::{Cut, Packet, PrefixOptions, PrefixScanner, SliceTrack};
 use serde::Serialize;
 
 use crate::progress::Progress;
+use crate::trace::FileCodec;
 
-/// Bytes read and written at once.
-const BLOCK: usize = 256 * 1024;
+mod salvage;
+mod unwrap;
+mod window;
+
+pub use salvage::{Hole, SalvageReport, salvage};
+use window::{Decoding, Window, is_torn, walk};
+
+/// How much of a damaged trace is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// Whole top-level packets.
+    #[default]
+    Prefix,
+    /// Also the whole packets in a wrapper that is torn at the cut, uncompressed.
+    Unwrap,
+}
 
 /// Why nothing was recovered.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +81,10 @@ pub struct OpenSlices {
 /// What was kept and what was not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecoverReport {
+    /// How the input as a whole is compressed.
+    pub file_codec: FileCodec,
+    /// Why decompressing the input ended early, in the decompressor's words.
+    pub file_damage: Option<String>,
     /// Bytes copied.
     pub kept_bytes: u64,
     /// Top-level packets copied.
@@ -73,6 +93,10 @@ pub struct RecoverReport {
     pub kept_wrappers: u64,
     /// Packets inside those wrappers.
     pub kept_inner_packets: u64,
+    /// Packets of a torn wrapper that were written uncompressed.
+    pub unwrapped_packets: u64,
+    /// Bytes that those take.
+    pub unwrapped_bytes: u64,
     /// Bytes left out.
     pub dropped_bytes: u64,
     /// Top-level packets left out that can be told apart, an incomplete last one included.
@@ -87,80 +111,11 @@ pub struct RecoverReport {
     pub open_slices: Vec<OpenSlices>,
 }
 
-/// The part of the input that is in memory; it grows only as far as data arrives.
-struct Window<R> {
-    source: R,
-    buffer: Vec<u8>,
-    filled: usize,
-    /// Offset in the input of the buffer's first byte.
-    offset: u64,
-    ended: bool,
-}
-
-impl<R: Read> Window<R> {
-    fn new(source: R) -> Self {
-        Self { source, buffer: vec![0; BLOCK], filled: 0, offset: 0, ended: false }
+impl RecoverReport {
+    /// Whether nothing was lost.
+    pub fn is_complete(&self) -> bool {
+        self.cut.is_none() && self.file_damage.is_none()
     }
-
-    fn bytes(&self) -> &[u8] {
-        &self.buffer[..self.filled]
-    }
-
-    /// Lets go of the first `bytes` bytes and reads on.
-    fn advance(&mut self, bytes: usize) -> Result<(), RecoverError> {
-        self.buffer.copy_within(bytes..self.filled, 0);
-        self.filled -= bytes;
-        self.offset += bytes as u64;
-        if self.filled == self.buffer.len() {
-            self.buffer.resize(self.filled * 2, 0);
-        }
-        // One read, so that a slow source is copied as it comes.
-        loop {
-            match self.source.read(&mut self.buffer[self.filled..]) {
-                Ok(read) => {
-                    self.ended = read == 0;
-                    self.filled += read;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(RecoverError::Read { offset: self.offset + self.filled as u64, source });
-                }
-            }
-        }
-    }
-}
-
-/// How far a walk over a window came.
-struct Walk {
-    /// Bytes of whole packets passed.
-    passed: usize,
-    /// What stopped it; `None` at the end of the bytes.
-    stop: Option<Cut>,
-}
-
-/// Walks whole packets until one is refused, one is incomplete, or the bytes end.
-fn walk(bytes: &[u8], offset: u64, mut visit: impl FnMut(&Entry<'_>) -> Result<(), Cut>) -> Walk {
-    let mut passed = 0;
-    for entry in Entries::new(bytes) {
-        let step = match entry {
-            Ok(entry) => {
-                let placed = Entry { offset: offset + entry.offset, ..entry };
-                visit(&placed).map(|()| entry.header_len + entry.payload.len())
-            }
-            Err(error) => Err(Cut { offset: offset + error.offset, reason: CutReason::Entry(error.fault) }),
-        };
-        match step {
-            Ok(length) => passed += length,
-            Err(cut) => return Walk { passed, stop: Some(cut) },
-        }
-    }
-    Walk { passed, stop: None }
-}
-
-/// Whether more bytes may complete the packet.
-fn is_torn(cut: &Cut) -> bool {
-    matches!(cut.reason, CutReason::Entry(EntryFault::TornHeader | EntryFault::TornPayload { .. }))
 }
 
 /// Copies the longest valid prefix of `input` to `out`.
@@ -169,11 +124,13 @@ fn is_torn(cut: &Cut) -> bool {
 /// Not one complete packet (nothing was written), an input that cannot be read, an output that
 /// cannot be written. A closed pipe is [`RecoverError::Write`].
 pub fn recover(
-    input: impl Read,
+    input: impl Read + Send,
+    extent: Extent,
     mut out: impl Write,
     progress: &mut dyn Progress,
 ) -> Result<RecoverReport, RecoverError> {
-    let mut window = Window::new(input);
+    let (source, file_codec) = open(input)?;
+    let mut window = Window::new(source);
     let mut scanner = PrefixScanner::new(&PrefixOptions::default());
     let mut passed = 0;
     let cut = loop {
@@ -189,10 +146,16 @@ pub fn recover(
         }
     };
     let head = window.bytes();
-    if window.offset + passed as u64 == 0 {
+    let unwrapped = match (&cut, extent) {
+        (Some(cut), Extent::Unwrap) => unwrap::readable(&head[passed..], cut),
+        _ => unwrap::Unwrapped::default(),
+    };
+    if window.offset + passed as u64 + unwrapped.packets == 0 {
+        let hint = likely_kind(head);
         let reason = cut.map_or_else(|| "the input is empty".to_owned(), |cut| cut.to_string());
-        return Err(RecoverError::NoPacket { reason, hint: likely_kind(head) });
+        return Err(no_packet(reason, hint, file_codec, window.into_source()));
     }
+    out.write_all(&unwrapped.bytes).map_err(RecoverError::Write)?;
     out.flush().map_err(RecoverError::Write)?;
     let scanned = scanner.finish(cut);
     let mut sequences: BTreeMap<u32, SequenceReport> = scanned
@@ -209,6 +172,10 @@ pub fn recover(
         .collect();
     let (dropped_bytes, dropped_packets) = count_dropped(&mut window, passed, &mut sequences, progress)?;
     Ok(RecoverReport {
+        file_codec,
+        file_damage: window.into_source().into_damage(),
+        unwrapped_packets: unwrapped.packets,
+        unwrapped_bytes: unwrapped.bytes.len() as u64,
         kept_bytes: scanned.kept_bytes,
         kept_packets: scanned.kept_packets,
         kept_wrappers: scanned.wrappers,
@@ -224,6 +191,24 @@ pub fn recover(
             .map(|(on, count)| OpenSlices { on: *on, count: *count })
             .collect(),
     })
+}
+
+/// The trace in `input`.
+fn open<'a>(
+    input: impl Read + Send + 'a,
+) -> Result<(Decoding<Box<dyn Read + Send + 'a>>, FileCodec), RecoverError> {
+    Decoding::new(input).map_err(|source| RecoverError::Read { offset: 0, source })
+}
+
+/// The error of an input without one whole packet.
+fn no_packet<R>(reason: String, hint: &'static str, codec: FileCodec, source: Decoding<R>) -> RecoverError {
+    let name = match codec {
+        FileCodec::None => return RecoverError::NoPacket { reason, hint },
+        FileCodec::Gzip => "gzip",
+        FileCodec::Zstd => "zstd",
+    };
+    let damage = source.into_damage().map_or_else(String::new, |damage| format!(" ({damage})"));
+    RecoverError::NoPacket { reason: format!("in a file compressed with {name}{damage}: {reason}"), hint }
 }
 
 /// Bytes and packets after the prefix; `passed` bytes of the window belong to it.
@@ -269,8 +254,6 @@ fn count_dropped<R: Read>(
 /// What a file that is no trace seems to be.
 fn likely_kind(head: &[u8]) -> &'static str {
     match head {
-        [0x1f, 0x8b, ..] => "; the file is compressed with gzip: decompress it first",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "; the file is compressed with zstd: decompress it first",
         [b'P', b'K', 3, 4, ..] => "; the file is a zip archive: extract the trace first",
         [b'{' | b'[', ..] => "; the file looks like JSON, not like a binary trace",
         [b'#', ..] => "; the file looks like a text log, not like a binary trace",
@@ -280,6 +263,7 @@ fn likely_kind(head: &[u8]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::window::BLOCK;
     use super::*;
 
     /// Sequence 2 twice, then sequence 3.
@@ -299,10 +283,10 @@ mod tests {
 
     fn run(bytes: &[u8]) -> Result<(RecoverReport, Vec<u8>), RecoverError> {
         let mut out = Vec::new();
-        let report = recover(bytes, &mut out, &mut ());
+        let report = recover(bytes, Extent::Prefix, &mut out, &mut ());
         for step in [1, 3] {
             let mut slow = Vec::new();
-            let dripped = recover(Drip(bytes, step), &mut slow, &mut ());
+            let dripped = recover(Drip(bytes, step), Extent::Prefix, &mut slow, &mut ());
             assert_eq!(dripped.as_ref().ok(), report.as_ref().ok());
             assert_eq!(slow, out);
         }
@@ -356,7 +340,7 @@ mod tests {
         bytes.resize(bytes.len() + 600_000, 7);
         bytes.extend(THREE);
         let mut out = Vec::new();
-        let report = recover(&bytes[..], &mut out, &mut ()).unwrap();
+        let report = recover(&bytes[..], Extent::Prefix, &mut out, &mut ()).unwrap();
         assert_eq!((report.kept_packets, report.cut), (4, None));
         assert_eq!(out, bytes);
     }
@@ -367,7 +351,7 @@ mod tests {
         bytes.extend([0x0a, 0xff, 0xff, 0xff, 0xff, 0x07]);
         let mut window = Window::new(&bytes[..]);
         window.advance(0).unwrap();
-        assert_eq!(window.buffer.len(), BLOCK);
+        assert_eq!(window.capacity(), BLOCK);
         let (report, _) = run(&bytes).unwrap();
         assert_eq!((report.kept_packets, report.dropped_packets, report.dropped_bytes), (3, 1, 6));
     }
