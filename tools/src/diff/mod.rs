@@ -201,8 +201,8 @@ impl Comparison {
         for column in &columns {
             *self.changed_columns.entry(column).or_default() += 1;
         }
-        let a = left.filter(|_| kind != Difference::OnlyInB).map(|row| row.to_row());
-        let b = right.filter(|_| kind != Difference::OnlyInA).map(|row| row.to_row());
+        let a = left.filter(|_| kind != Difference::OnlyInB).map(Parsed::to_row);
+        let b = right.filter(|_| kind != Difference::OnlyInA).map(Parsed::to_row);
         match &mut self.first {
             None => {
                 self.first = Some(Divergence {

@@ -38,7 +38,7 @@ pub enum DiffError {
         /// The side.
         path: PathBuf,
         /// The error.
-        error: TraceRunError,
+        error: Box<TraceRunError>,
     },
     /// The trace is damaged.
     #[error("{}: the trace is damaged {cut}; `clockweave recover` keeps what stands before", path.display())]
@@ -109,7 +109,10 @@ impl Side {
             b"time" => Kind::Log(Mutex::new(Some(Box::new(whole)))),
             [0x0a, ..] => {
                 let trace = TraceRun::read(whole, &options.scratch, &mut ());
-                let trace = trace.map_err(|error| DiffError::Trace { path: path.to_owned(), error })?;
+                let trace = trace.map_err(|error| {
+                    let error = Box::new(error);
+                    DiffError::Trace { path: path.to_owned(), error }
+                })?;
                 if let Some(cut) = &trace.cut {
                     return Err(DiffError::Damaged { path: owned, cut: cut.to_string() });
                 }
