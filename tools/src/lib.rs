@@ -5,6 +5,7 @@ pub mod logs;
 pub mod merge;
 pub mod mutants;
 pub mod output;
+pub mod parallel;
 pub mod progress;
 pub mod record;
 pub mod recover;

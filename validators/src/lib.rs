@@ -18,6 +18,7 @@
 //! ```
 
 mod checks;
+mod content;
 pub mod engine;
 mod exact;
 mod limits;
@@ -29,6 +30,7 @@ mod run;
 pub mod scan;
 mod validate;
 
+pub use checks::own::OwnCheck;
 pub use limits::Limits;
 pub use regular::{check_regular, open_regular};
 pub use run::InputError;

@@ -3,11 +3,21 @@
 //! Invariants: every check that ran or was left out is listed once; findings are counted in full and kept up to a
 //! bound; messages and file names are printable whatever the trace holds. Deliberately decides nothing: the checks do.
 
+mod annotations;
+mod junit;
+mod sarif;
+
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::printable::printable;
+
+pub use annotations::annotations;
+pub use junit::junit;
+pub use sarif::sarif;
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -83,7 +93,7 @@ impl Finding {
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
     /// The check's name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// How it ended.
     pub status: Status,
     /// Rows, packets or counts it looked at.
@@ -124,6 +134,9 @@ impl CheckReport {
 pub struct Report {
     /// The directory or file.
     pub subject: String,
+    /// Whether that is a run directory.
+    #[serde(skip)]
+    pub is_run: bool,
     /// Whether no check failed.
     pub passed: bool,
     /// The engine that imported the trace, and whether it was the wide one.
@@ -142,9 +155,57 @@ impl Report {
         u8::from(!self.passed)
     }
 
+    /// The path of the file a finding is in.
+    fn file_of(&self, finding: &Finding) -> PathBuf {
+        let subject = Path::new(&self.subject);
+        match &finding.file {
+            Some(file) => subject.join(file),
+            None if self.is_run => subject.join("timeline.pftrace"),
+            None => subject.to_owned(),
+        }
+    }
+
     /// The check of a name, if it is in the report.
     pub fn check(&self, name: &str) -> Option<&CheckReport> {
         self.checks.iter().find(|check| check.name == name)
+    }
+}
+
+/// What validating one path came to.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Verdict {
+    /// It was looked at.
+    Report(Report),
+    /// It could not be.
+    Error {
+        /// The directory or file.
+        subject: String,
+        /// Always false.
+        passed: bool,
+        /// Why.
+        error: String,
+        /// The exit code that says the same.
+        #[serde(skip)]
+        code: u8,
+    },
+}
+
+impl Verdict {
+    /// The directory or file.
+    pub fn subject(&self) -> &str {
+        match self {
+            Self::Report(report) => &report.subject,
+            Self::Error { subject, .. } => subject,
+        }
+    }
+
+    /// The process exit code that says the same: 0 all hold, 1 findings, 2 bad input, 3 no usable engine.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Report(report) => report.exit_code(),
+            Self::Error { code, .. } => *code,
+        }
     }
 }
 
@@ -176,8 +237,7 @@ impl fmt::Display for Report {
                 None => writeln!(out)?,
             }
             for finding in &check.findings {
-                write!(out, "          {}", place(finding))?;
-                writeln!(out, "{}", finding.message)?;
+                writeln!(out, "          {}", in_words(finding))?;
             }
             let mut hints: Vec<&String> = Vec::new();
             for hint in check.findings.iter().filter_map(|finding| finding.hint.as_ref()) {
@@ -193,6 +253,11 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+/// A finding on one line, with its place.
+fn in_words(finding: &Finding) -> String {
+    place(finding) + &finding.message
 }
 
 fn place(finding: &Finding) -> String {
@@ -235,7 +300,7 @@ fn grouped(number: u64) -> String {
 /// Collects one check's findings.
 #[derive(Debug)]
 pub(crate) struct Check {
-    name: &'static str,
+    name: Cow<'static, str>,
     unit: &'static str,
     limit: usize,
     pub(crate) rows: u64,
@@ -246,8 +311,8 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    pub(crate) fn new(name: &'static str, unit: &'static str, limit: usize) -> Self {
-        let findings = Vec::new();
+    pub(crate) fn new(name: impl Into<Cow<'static, str>>, unit: &'static str, limit: usize) -> Self {
+        let (name, findings) = (name.into(), Vec::new());
         Self { name, unit, limit, rows: 0, found: 0, findings, note: None, skipped: false }
     }
 
@@ -295,27 +360,60 @@ impl Check {
 mod tests {
     use super::*;
 
-    #[test]
-    fn findings_are_counted_in_full_and_listed_up_to_the_bound() {
+    fn report() -> Report {
         let mut check = Check::new("time", "events", 2);
         check.rows = 1_200_275;
         for n in 0..5_u32 {
             check.find(|| Finding::new(format!("finding {n}")).hint("mend it").at_slice(n));
         }
-        let checks = vec![check.finish(), Check::new("flows", "edges", 2).skip("no manifest")];
-        let report = Report {
+        let mut logs = Check::new("logs", "lines", 2);
+        logs.find(|| Finding::new("100% <odd>, \u{1} & more").at_line("text-domain-a,b.log", 7));
+        let checks = vec![check.finish(), Check::new("flows", "edges", 2).skip("no manifest"), logs.finish()];
+        Report {
             subject: "run".into(),
+            is_run: true,
             passed: false,
             engine: "engine".into(),
             events: 1_200_275,
             elapsed_ms: 5_091,
             checks,
-        };
+        }
+    }
+
+    fn verdicts() -> Vec<Verdict> {
+        let (subject, error) = ("gone".to_owned(), "gone: No such file\nor directory".to_owned());
+        vec![Verdict::Report(report()), Verdict::Error { subject, passed: false, error, code: 2 }]
+    }
+
+    #[test]
+    fn findings_are_counted_in_full_and_listed_up_to_the_bound() {
         let expected = "run: FINDINGS; 1,200,275 events in 5.091 s, engine\n  \
                         FAILED  time         1,200,275 events, 5 findings\n          \
                         slice 0: finding 0\n          slice 1: finding 1\n          hint: mend it\n          \
-                        and 3 more\n  skipped flows        0 edges (no manifest)\n";
-        assert_eq!(report.to_string(), expected);
-        assert_eq!(report.exit_code(), 1);
+                        and 3 more\n  skipped flows        0 edges (no manifest)\n  \
+                        FAILED  logs         0 lines, 1 findings\n          \
+                        text-domain-a,b.log:7: 100% <odd>, \u{1} & more\n";
+        assert_eq!(report().to_string(), expected);
+        assert_eq!(verdicts().iter().map(Verdict::exit_code).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn annotations_keep_to_one_line_each_and_name_the_file() {
+        let found = annotations(&verdicts());
+        let lines: Vec<&str> = found.lines().collect();
+        let expected =
+            "::error file=run/timeline.pftrace,title=clockweave validate%3A time::finding 0%0Ahint: mend it";
+        assert_eq!(lines[0], expected);
+        assert_eq!(
+            lines[2],
+            "::error file=run/text-domain-a%2Cb.log,line=7,title=clockweave validate%3A logs::\
+             100%25 <odd>, \u{1} & more"
+        );
+        assert_eq!(lines[3], "::error title=clockweave validate::gone: gone: No such file%0Aor directory");
+        assert_eq!(lines[4], "::error title=clockweave validate::3 more findings in the log");
+        assert_eq!(lines.len(), 5);
+        // A step shows ten.
+        let many: Vec<Verdict> = verdicts().into_iter().cycle().take(20).collect();
+        assert_eq!(annotations(&many).lines().count(), 10);
     }
 }

@@ -1,20 +1,18 @@
 //! One trace through all checks that its surroundings allow.
 //!
-//! Order: the bytes, the import, then meaning. What the engine holds is read into columns and the engine let go before
-//! anything is compared, so that the two memories do not add up. Deliberately prints nothing.
+//! Order: the bytes, the import, then meaning. What the engine holds is read into columns and a large engine let go
+//! before anything is compared, so that the two memories do not add up. Deliberately prints nothing.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::checks::imported::Imported;
-use crate::checks::manifest::DomainTracks;
-use crate::checks::structure::{Deflated, Structure};
-use crate::checks::tracks::{self, Tracks};
-use crate::checks::{conservation, flows, identity, import, manifest, runqueue, structure, time};
+use crate::checks::own::OwnCheck;
+use crate::checks::reference::Reference;
+use crate::checks::structure::{self, Deflated, Structure};
+use crate::content::Content;
 use crate::engine::{Engine, EngineError, Session, Width};
-use crate::exact::EdgeTimes;
 use crate::limits::Limits;
 use crate::regular::open_regular;
 use crate::report::{Check, CheckReport, Finding, Report, Status};
@@ -22,12 +20,11 @@ use crate::run::{InputError, RunDir};
 
 /// Traces of more uncompressed bytes than this need the wide engine.
 const NARROW_RAW_BYTES: u64 = 400 << 20;
+/// An engine that has held at most so many uncompressed bytes is kept for the next trace.
+const REUSED_RAW_BYTES: u64 = 16 << 20;
 
 /// A trace of one empty packet.
 const SMALLEST: &[u8] = &[0x0a, 0x00];
-
-/// Why most checks of a trace alone are left out.
-const ALONE: &str = "no run directory";
 
 /// What to validate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +43,7 @@ impl Target {
 }
 
 /// How to validate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The directory may be what a killed run left.
     pub prefix: bool,
@@ -54,11 +51,17 @@ pub struct Options {
     pub max_findings: usize,
     /// How much of each file of a trace is taken in.
     pub limits: Limits,
+    /// An independent expectation of the run: tab-separated columns `ts unit local_cycle event phase transaction_id
+    /// fifo_id value ordinal`, named by the first line.
+    pub reference: Option<PathBuf>,
+    /// Queries of the user's own.
+    pub own_checks: Vec<OwnCheck>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { prefix: false, max_findings: 20, limits: Limits::default() }
+        let limits = Limits::default();
+        Self { prefix: false, max_findings: 20, limits, reference: None, own_checks: Vec::new() }
     }
 }
 
@@ -101,6 +104,15 @@ pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<R
         }
         Target::Trace(path) => (path, None, vec![path.clone()]),
     };
+    let reference = match (&options.reference, &run) {
+        (None, _) => None,
+        (Some(file), Some(run)) => Some(Reference::read(file, &run.manifest)?),
+        (Some(_), None) => {
+            let problem =
+                "found a trace alone, expected a run directory: a reference names units of a manifest";
+            return Err(InputError::new(subject, problem).into());
+        }
+    };
     let mut checks: Vec<CheckReport> = Vec::new();
     let mut union: Option<Content> = None;
     let stats = run.as_ref().and_then(|run| run.stats.as_ref()).filter(|_| !options.prefix);
@@ -132,12 +144,13 @@ pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<R
     let events = union.as_ref().map_or(0, |union| union.events.len() as u64);
     let width = if union.as_ref().is_some_and(|union| union.wide) { ", 64-bit" } else { "" };
     if let Some(union) = union {
-        union.check(run.as_ref(), options, &mut checks)?;
+        union.check(run.as_ref(), reference.as_ref(), options, &mut checks)?;
     }
     Ok(Report {
         subject: subject.display().to_string(),
+        is_run: run.is_some(),
         passed: checks.iter().all(|check| check.status != Status::Failed),
-        engine: engine.version() + width,
+        engine: engine.version().to_owned() + width,
         events,
         elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         checks,
@@ -168,10 +181,20 @@ fn read_trace(
     let limit = options.max_findings;
     let structure = scan(trace, open(trace)?, options)?;
     let mut checks = vec![structure.check.clone(), structure.lint.clone()];
-    let read = import_trace(engine, trace, &structure)
-        .and_then(|imported| Content::read(imported, run, declared_loss, options, &mut checks));
+    let read = import_trace(engine, trace, &structure).and_then(|(mut session, width)| {
+        let content = Content::read(&mut session, width, run, declared_loss, options, &mut checks)?;
+        Ok((session, width, content))
+    });
     let message = match read {
-        Ok(content) => return Ok((checks, Some(content))),
+        Ok((mut session, width, content)) => {
+            for own in &options.own_checks {
+                checks.push(own.run(&mut session, limit)?);
+            }
+            if width == Width::Narrow && structure.raw_bytes <= REUSED_RAW_BYTES {
+                engine.recycle(session);
+            }
+            return Ok((checks, Some(content)));
+        }
         Err(EngineError::Import { message }) => format!("the importer refused the trace: {message}"),
         // An engine that still takes the smallest of traces broke off because of this one.
         Err(EngineError::Aborted { detail }) if engine.import(Width::Narrow, SMALLEST).is_ok() => {
@@ -218,106 +241,5 @@ fn import_trace(
     match import(Width::Narrow) {
         Err(EngineError::OutOfMemory { .. }) => import(Width::Wide),
         other => other,
-    }
-}
-
-/// Everything the checks need of the engine.
-struct Content {
-    /// A file needed the wide engine.
-    wide: bool,
-    events: Imported,
-    counts: conservation::EngineCounts,
-    tracks: Tracks,
-    domain_tracks: DomainTracks,
-    edges: Vec<flows::Edge>,
-    /// Slice rows at which files begin, and the events of each.
-    starts: Vec<u32>,
-    events_of_files: Vec<u64>,
-}
-
-impl Content {
-    fn read(
-        (mut session, width): (Session, Width),
-        run: Option<&RunDir>,
-        declared_loss: Option<u64>,
-        options: &Options,
-        checks: &mut Vec<CheckReport>,
-    ) -> Result<Self, EngineError> {
-        let limit = options.max_findings;
-        import::probe(&mut session)?;
-        checks.push(import::check(&mut session, declared_loss, limit)?);
-        checks.extend(runqueue::check(&mut session, limit)?);
-        let counts = conservation::engine_counts(&mut session)?;
-        let tracks = Tracks::read(&mut session)?;
-        let (stated, domain_tracks) = match run {
-            Some(run) => manifest::check(&mut session, &run.manifest, &tracks, options.prefix, limit)?,
-            None => (Check::new("manifest", "statements", limit).skip(ALONE), DomainTracks::new()),
-        };
-        checks.push(stated);
-        let (events, arguments) = Imported::read(&mut session, run.map(|run| &run.manifest), limit)?;
-        checks.push(arguments);
-        let edges = flows::imported_edges(&mut session)?;
-        let (starts, events_of_files) = (vec![0], vec![events.len() as u64]);
-        let wide = width == Width::Wide;
-        Ok(Self { wide, events, counts, tracks, domain_tracks, edges, starts, events_of_files })
-    }
-
-    /// Adds the next file of the trace: its rows are counted on from those before.
-    fn append(&mut self, next: Self) {
-        let ends = self.edges.iter().flat_map(|(from, to)| [*from, *to]);
-        let last = self.events.slice.iter().copied().chain(ends).max();
-        let slices = last.map_or(0, |last| last.saturating_add(1));
-        let tracks = self.tracks.end();
-        self.wide |= next.wide;
-        self.starts.push(slices);
-        self.events_of_files.extend(next.events_of_files);
-        self.events.append(next.events, slices, tracks);
-        for (name, (count, lasting)) in next.counts {
-            let counts = self.counts.entry(name).or_default();
-            *counts = (counts.0 + count, counts.1 + lasting);
-        }
-        let domains = next.domain_tracks.into_iter();
-        self.domain_tracks.extend(domains.map(|(track, domain)| (track.saturating_add(tracks), domain)));
-        self.tracks.append(next.tracks, tracks);
-        let edges = next.edges.iter();
-        self.edges.extend(edges.map(|(from, to)| (from.saturating_add(slices), to.saturating_add(slices))));
-    }
-
-    fn check(
-        &self,
-        run: Option<&RunDir>,
-        options: &Options,
-        checks: &mut Vec<CheckReport>,
-    ) -> Result<(), InputError> {
-        let limit = options.max_findings;
-        let stats = run.and_then(|run| run.stats.as_ref()).filter(|_| !options.prefix);
-        let totals = match (run, stats) {
-            (None, _) => conservation::Totals::NotAsked(ALONE),
-            (Some(_), _) if options.prefix => conservation::Totals::NotAsked("a killed run has no totals"),
-            (Some(_), Some(stats)) => conservation::Totals::Of(stats),
-            (Some(_), None) => conservation::Totals::Missing,
-        };
-        checks.push(conservation::check(&self.events, (&self.counts, &self.events_of_files), totals, limit));
-        checks.extend(identity::check(&self.events, run, options.prefix, limit)?);
-        let Some(run) = run else {
-            for (name, unit) in [("tracks", "events"), ("time", "events"), ("flows", "edges")] {
-                checks.push(Check::new(name, unit, limit).skip(ALONE));
-            }
-            return Ok(());
-        };
-        let manifest = &run.manifest;
-        let times: Vec<EdgeTimes> = manifest.domains.iter().map(EdgeTimes::new).collect();
-        checks.push(tracks::check(&self.events, manifest, &self.tracks, &self.domain_tracks, limit));
-        checks.push(time::check(&self.events, manifest, &times, limit));
-        let declared = stats.and_then(|stats| stats.flow_edges);
-        checks.push(flows::check(
-            &self.events,
-            manifest,
-            &times,
-            (&self.edges, &self.starts),
-            declared,
-            limit,
-        ));
-        Ok(())
     }
 }

@@ -56,6 +56,11 @@ impl Console {
         to_stderr(&format_args!("{RED}error:{RESET} {text}"));
     }
 
+    /// Says something to the machine that runs this and reads stderr too.
+    pub(crate) fn command(&self, text: impl Display) {
+        let _ = write!(io::stderr(), "{text}");
+    }
+
     /// Writes data to stdout.
     pub(crate) fn print(&self, text: impl Display) -> Result<(), Failure> {
         let mut out = io::stdout().lock();

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use clockweave_validators::engine::{EngineDirs, EngineStatus, InstallSource, Installed, install, status};
+use clockweave_validators::engine::{
+    Engine, EngineDirs, EngineStatus, InstallSource, Installed, install, status,
+};
 use serde::Serialize;
 
 use super::console::Console;
@@ -45,6 +47,13 @@ enum EngineCommand {
     },
     /// Print the folder of the installed package
     Path,
+    /// Speak Trace Processor's stream protocol on stdin and stdout
+    #[command(hide = true)]
+    Serve {
+        /// As trace_processor_shell has it
+        #[arg(long)]
+        stdiod: bool,
+    },
 }
 
 /// The report of `engine status --json` and `engine install --json`.
@@ -97,6 +106,10 @@ pub(crate) fn run(args: &EngineArgs, console: &Console) -> Result<Outcome, Failu
                 console.report(format_args!("{word}: {} in {}\n", found.package, found.dir.display()))?;
             }
             usable(&found).map(|()| Outcome::Fine)
+        }
+        EngineCommand::Serve { stdiod: _ } => {
+            Engine::open(&dirs)?.serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+            Ok(Outcome::Fine)
         }
         EngineCommand::Path => {
             let found = status(&dirs);

@@ -1,36 +1,46 @@
 //! `clockweave validate`.
 
+use std::env;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
-use clockweave::output::is_dash;
+use clockweave::output::{Output, is_dash};
+use clockweave::parallel::in_order;
 use clockweave::progress::Progress;
 use clockweave::scratch::Spooled;
-use clockweave_validators::engine::{Engine, EngineDirs};
-use clockweave_validators::report::Report;
-use clockweave_validators::{InputError, Limits, Options, Target, ValidateError, validate};
+use clockweave_validators::engine::{Engine, EngineDirs, EngineError, TIME_LIMIT, Width};
+use clockweave_validators::report::{Report, Verdict, annotations, junit, sarif};
+use clockweave_validators::{InputError, Limits, Options, OwnCheck, Target, ValidateError, validate};
 use serde::Serialize;
 
 use super::arguments::byte_size;
 use super::console::Console;
-use super::failure::{Failure, Outcome};
+use super::failure::{Failure, Outcome, commit};
 
 /// What reports call the trace on stdin.
 const STDIN: &str = "stdin";
+/// Names a native Trace Processor.
+const NATIVE: &str = "CLOCKWEAVE_TRACE_PROCESSOR";
 
 const NOTES: &str = "\
 The trace is imported by the real Perfetto Trace Processor, run in this process;
 `clockweave engine install` puts it there once, and nothing needs a network
 afterwards. Of a run directory everything is compared: each imported row with
 the text logs, counts with the statistics, times with the manifest's exact
-clocks, flows in set and direction. Of a trace alone its structure and import.
+clocks, flows in set and direction, FIFOs with the laws of their circuit. Of a
+trace alone its structure and import.
+
+Several paths share one engine and are validated at the same time; results come
+in the order of the paths. Findings are annotations too where GitHub runs this.
 
 Exit code 0: all checks hold; 1: findings; 2: bad input; 3: no usable engine.
 
 Examples:
   clockweave validate out/fifo
+  clockweave validate --junit junit.xml --sarif findings.sarif out/*
   clockweave validate --prefix killed";
 
 /// Prove that a trace says exactly what its run did
@@ -44,6 +54,15 @@ pub(crate) struct ValidateArgs {
     /// recovered trace; what trace and logs have in common must be equal
     #[arg(long)]
     prefix: bool,
+    /// An independent expectation of the one run directory given, as
+    /// tab-separated columns `ts unit local_cycle event phase transaction_id
+    /// fifo_id value ordinal`
+    #[arg(long, value_name = "FILE")]
+    reference: Option<PathBuf>,
+    /// Own checks: each NAME.sql in the folder must give no row, or the rows of
+    /// NAME.expected.csv beside it
+    #[arg(long, value_name = "FOLDER")]
+    check: Option<PathBuf>,
     /// Findings listed per check; all are counted
     #[arg(long, value_name = "N", default_value_t = Options::default().max_findings)]
     max_findings: usize,
@@ -59,9 +78,30 @@ pub(crate) struct ValidateArgs {
     /// refused
     #[arg(long, value_name = "SIZE", value_parser = byte_size, default_value = "1GiB")]
     max_content: u64,
+    /// Paths validated at the same time, each with an engine of its own
+    /// [default: the number of processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Run this trace_processor_shell, a process per job, in place of the
+    /// embedded engine [default: $CLOCKWEAVE_TRACE_PROCESSOR]
+    #[arg(long, value_name = "PROGRAM")]
+    trace_processor: Option<PathBuf>,
+    /// Give an engine up that gives no answer for so long
+    #[arg(long, value_name = "SECONDS", default_value_t = TIME_LIMIT.as_secs())]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    engine_timeout: u64,
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    /// Write JUnit XML: a suite per path, a case per check
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write a SARIF 2.1.0 log of all listed findings
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
 }
 
 /// The report of `validate --json`.
@@ -71,15 +111,7 @@ struct JsonReport {
     version: u32,
     /// Whether every path was validated and nothing found.
     passed: bool,
-    results: Vec<JsonResult>,
-}
-
-/// One path's result: a report, or why there is none.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum JsonResult {
-    Report(Report),
-    Error { subject: String, passed: bool, error: String },
+    results: Vec<Verdict>,
 }
 
 impl ValidateArgs {
@@ -94,37 +126,100 @@ impl ValidateArgs {
 }
 
 pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Failure> {
-    let engine = Engine::open(&EngineDirs::from_env()?)?;
-    let options = Options { prefix: args.prefix, max_findings: args.max_findings, limits: args.limits() };
-    let mut progress = console.progress();
-    progress.stage("validating", args.paths.len() as u64);
-    let (mut results, mut code) = (Vec::new(), 0);
-    for path in &args.paths {
-        match validate_one(path, &options, &engine) {
-            Ok(report) => {
-                code = code.max(report.exit_code());
-                if !args.json {
-                    progress.aside(|| show(&report, console))?;
-                }
-                results.push(JsonResult::Report(report));
-            }
-            Err(error) => {
-                results.push(JsonResult::Error {
-                    subject: name(path),
-                    passed: false,
-                    error: error.to_string(),
-                });
-                code = code.max(error.exit_code());
-                progress.aside(|| console.error(&error));
-            }
-        }
-        progress.advance(1);
+    refuse_contradictions(args)?;
+    let paths: Vec<&Path> = args.paths.iter().map(PathBuf::as_path).collect();
+    let output = |path: &Option<PathBuf>| -> Result<Option<Output>, Failure> {
+        Ok(path.as_ref().map(|path| Output::create(path, args.force, &paths)).transpose()?)
+    };
+    let (junit_out, sarif_out) = (output(&args.junit)?, output(&args.sarif)?);
+    let own_checks = match &args.check {
+        Some(folder) => OwnCheck::read_folder(folder).map_err(|error| failed(&error.into()))?,
+        None => Vec::new(),
+    };
+    let options = Options {
+        prefix: args.prefix,
+        max_findings: args.max_findings,
+        limits: args.limits(),
+        reference: args.reference.clone(),
+        own_checks,
+    };
+    let engine = engine(args)?;
+    let jobs =
+        args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    if jobs > 1 && paths.len() > 1 {
+        // Or every job would compile it.
+        engine.prepare(Width::Narrow)?;
     }
+    let mut progress = console.progress();
+    progress.stage("validating", paths.len() as u64);
+    let (mut verdicts, mut code) = (Vec::new(), 0);
+    let work = |path: &&Path| verdict(path, &options, &engine);
+    in_order(&paths, jobs, work, |verdict| -> Result<(), Failure> {
+        code = code.max(verdict.exit_code());
+        match &verdict {
+            Verdict::Report(report) if !args.json => progress.aside(|| show(report, console))?,
+            Verdict::Report(_) => {}
+            Verdict::Error { error, .. } => progress.aside(|| console.error(error)),
+        }
+        verdicts.push(verdict);
+        progress.advance(1);
+        Ok(())
+    })?;
     drop(progress);
+    if env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+        console.command(annotations(&verdicts));
+    }
+    write_report(junit_out, |out| junit(&verdicts, out))?;
+    write_report(sarif_out, |out| sarif(&verdicts, out))?;
     if args.json {
-        console.print_json(&JsonReport { report: "validate", version: 1, passed: code == 0, results })?;
+        let passed = code == 0;
+        console.print_json(&JsonReport { report: "validate", version: 1, passed, results: verdicts })?;
     }
     Ok(Outcome::Told(code))
+}
+
+fn refuse_contradictions(args: &ValidateArgs) -> Result<(), Failure> {
+    if args.reference.is_some() && args.paths.len() > 1 {
+        let problem = "--reference is of one run: found several paths, expected one run directory";
+        return Err(Failure::input(problem));
+    }
+    if args.paths.iter().filter(|path| is_dash(path)).count() > 1 {
+        return Err(Failure::input("found `-` twice, expected one trace on stdin"));
+    }
+    let to_stdout =
+        [args.json, args.junit.as_deref().is_some_and(is_dash), args.sarif.as_deref().is_some_and(is_dash)];
+    if to_stdout.iter().filter(|asked| **asked).count() > 1 {
+        return Err(Failure::input(
+            "found two reports for stdout, expected one at most; give the others files",
+        ));
+    }
+    Ok(())
+}
+
+/// The embedded engine, or the program that the user has named.
+fn engine(args: &ValidateArgs) -> Result<Engine, EngineError> {
+    let limit = Duration::from_secs(args.engine_timeout);
+    let named = env::var_os(NATIVE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(program) = args.trace_processor.clone().or(named) {
+        return Engine::native(&program, limit);
+    }
+    let mut engine = Engine::open(&EngineDirs::from_env()?)?;
+    engine.limit_time(limit);
+    Ok(engine)
+}
+
+fn write_report(
+    output: Option<Output>,
+    write: impl FnOnce(&mut Output) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let Some(mut output) = output else { return Ok(()) };
+    let path = output.path().to_owned();
+    write(&mut output).map_err(|error| Failure::writing(&error, &error, &path))?;
+    commit(output, Outcome::Fine).map(|_| ())
+}
+
+fn failed(error: &ValidateError) -> Failure {
+    if error.exit_code() == 2 { Failure::input(error) } else { Failure::environment(error) }
 }
 
 /// What reports call a path.
@@ -132,23 +227,37 @@ fn name(path: &Path) -> String {
     if is_dash(path) { STDIN.to_owned() } else { path.display().to_string() }
 }
 
+fn verdict(path: &Path, options: &Options, engine: &Engine) -> Verdict {
+    match validate_one(path, options, engine) {
+        Ok(report) => Verdict::Report(report),
+        Err(error) => Verdict::Error {
+            subject: name(path),
+            passed: false,
+            error: error.to_string(),
+            code: error.exit_code(),
+        },
+    }
+}
+
 /// Validates a path; a trace from stdin or a pipe as a file, since it is read more than once.
 fn validate_one(path: &Path, options: &Options, engine: &Engine) -> Result<Report, ValidateError> {
-    let spooled = if is_dash(path) {
-        Spooled::new(io::stdin().lock())
+    let source: Box<dyn Read> = if is_dash(path) {
+        Box::new(io::stdin().lock())
     } else if is_pipe(path) {
-        File::open(path).and_then(Spooled::new)
+        Box::new(File::open(path).map_err(|error| InputError::new(path, error))?)
     } else {
         return validate(&Target::of(path), options, engine);
     };
     let subject = name(path);
-    let spooled = spooled.map_err(|error| {
-        let problem = format!("copying it to {}: {error}", std::env::temp_dir().display());
+    let spooled = Spooled::new(source).map_err(|error| {
+        let problem = format!("copying it to {}: {error}", env::temp_dir().display());
         InputError { environment: true, ..InputError::new(Path::new(&subject), problem) }
     })?;
     match validate(&Target::Trace(spooled.path().to_owned()), options, engine) {
         Ok(report) => Ok(Report { subject, ..report }),
-        Err(ValidateError::Input(error)) => Err(InputError { path: subject.into(), ..error }.into()),
+        Err(ValidateError::Input(error)) if error.path == spooled.path() => {
+            Err(InputError { path: subject.into(), ..error }.into())
+        }
         Err(error) => Err(error),
     }
 }

@@ -10,7 +10,7 @@ use crate::command::{Ran, clockweave, run, run_with};
 use crate::record::record;
 
 /// Validates with compiled modules kept between tests.
-fn validate<A: AsRef<OsStr>>(args: &[&str], paths: impl IntoIterator<Item = A>) -> Ran {
+pub(crate) fn validate<A: AsRef<OsStr>>(args: &[&str], paths: impl IntoIterator<Item = A>) -> Ran {
     let mut command = clockweave();
     command.arg("validate").args(args).args(paths);
     command.env("CLOCKWEAVE_COMPILED_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-engine"));

@@ -4,13 +4,9 @@
 //! imported events themselves, so events that were dropped shorten their chain and are no matter of this check. No
 //! arrow leads from one file of a trace to the next.
 
-use std::cmp::Ordering;
-
-use super::imported::Imported;
+use super::order::ExactOrder;
 use crate::engine::{EngineError, Session};
-use crate::exact::EdgeTimes;
 use crate::report::{Check, CheckReport, Finding};
-use crate::run::Manifest;
 
 const FLOWS: &str = include_str!("../../checks/flows.sql");
 const NONE: u32 = u32::MAX;
@@ -30,16 +26,15 @@ pub(crate) fn imported_edges(session: &mut Session) -> Result<Vec<Edge>, EngineE
 }
 
 pub(crate) fn check(
-    events: &Imported,
-    manifest: &Manifest,
-    times: &[EdgeTimes],
+    order: &ExactOrder<'_>,
     (found, starts): (&[Edge], &[u32]),
     declared: Option<u64>,
     limit: usize,
 ) -> CheckReport {
+    let events = order.events;
     let mut check = Check::new("flows", "edges", limit);
     check.rows = found.len() as u64;
-    let mut expected = expected_edges(events, manifest, times);
+    let mut expected = expected_edges(order);
     let all = expected.len();
     let file = |slice: u32| starts.partition_point(|start| *start <= slice);
     expected.retain(|(from, to)| file(*from) == file(*to));
@@ -86,13 +81,12 @@ pub(crate) fn check(
     check.finish()
 }
 
-fn expected_edges(events: &Imported, manifest: &Manifest, times: &[EdgeTimes]) -> Vec<Edge> {
-    let units = &manifest.units;
-    let known =
-        |event: &usize| events.transaction[*event] != 0 && (events.unit[*event] as usize) < units.len();
+fn expected_edges(exact: &ExactOrder<'_>) -> Vec<Edge> {
+    let events = exact.events;
+    let known = |event: &usize| events.transaction[*event] != 0 && exact.knows(*event);
     let mut order: Vec<u32> = events.complete().filter(known).map(|event| event as u32).collect();
     // Mostly in order already, which a stable sort makes use of.
-    order.sort_by(|left, right| exact_order(events, manifest, times, *left as usize, *right as usize));
+    order.sort_by(|left, right| exact.compare(*left as usize, *right as usize));
     let mut chains: Vec<(u64, u32)> = order
         .iter()
         .map(|event| (events.transaction[*event as usize], events.slice[*event as usize]))
@@ -103,25 +97,6 @@ fn expected_edges(events: &Imported, manifest: &Manifest, times: &[EdgeTimes]) -
     let mut edges: Vec<Edge> = chains.windows(2).filter_map(same_transaction).collect();
     edges.sort_unstable();
     edges
-}
-
-fn exact_order(
-    events: &Imported,
-    manifest: &Manifest,
-    times: &[EdgeTimes],
-    left: usize,
-    right: usize,
-) -> Ordering {
-    let domain = |event: usize| manifest.units[events.unit[event] as usize].domain;
-    let (left_domain, right_domain) = (domain(left), domain(right));
-    let by_time = if left_domain == right_domain {
-        events.cycle[left].cmp(&events.cycle[right])
-    } else {
-        times[left_domain].compare(events.cycle[left], &times[right_domain], events.cycle[right])
-    };
-    // Units are in ascending order of name.
-    let rest = |event: usize| (events.phase[event], events.unit[event], events.ordinal[event]);
-    by_time.then_with(|| rest(left).cmp(&rest(right)))
 }
 
 /// What is in `all` more often than in `known`; both ascending.

@@ -83,6 +83,32 @@ impl Imported {
         self.present.extend(next.present);
     }
 
+    /// Complete events as unit, kind, then the other arguments in the order of [`KEYS`], in time zero.
+    #[cfg(test)]
+    pub(crate) fn of(manifest: &Manifest, rows: impl Iterator<Item = (u32, u16, [u64; 6])>) -> Self {
+        let mut events = Self {
+            unit_ids: manifest.units.iter().map(|unit| unit.id).collect(),
+            unit_names: manifest.units.iter().map(|unit| unit.name.clone()).collect(),
+            kinds: manifest.kinds.clone(),
+            ..Self::default()
+        };
+        for (unit, kind, [cycle, phase, transaction, fifo, value, ordinal]) in rows {
+            events.slice.push(events.slice.len() as u32);
+            events.ts.push(0);
+            events.track.push(0);
+            events.kind.push(kind);
+            events.unit.push(unit);
+            events.cycle.push(cycle);
+            events.phase.push(phase);
+            events.transaction.push(transaction);
+            events.fifo.push(fifo);
+            events.value.push(value);
+            events.ordinal.push(ordinal);
+            events.present.push(ALL_KEYS);
+        }
+        events
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slice.len()
     }

@@ -2,10 +2,12 @@
 //!
 //! Invariants: the engine's store never leaves its thread, which has a stack large enough for the engine's own;
 //! replies are copied inside the engine's callback and handed over through a bounded channel, so a slow reader slows
-//! the engine instead of filling memory. Dropping the transport makes the engine's next reply its last.
+//! the engine instead of filling memory. Dropping the transport makes the engine's next reply its last; one that gave
+//! no reply in time is not waited for.
 
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use wasmtime::{
     Caller, Config, Engine, Func, FuncType, Instance, Linker, Memory, Module, Ref, Store, Val, ValType, bail,
@@ -65,8 +67,17 @@ impl Transport for Embedded {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<Reply, EngineError> {
-        self.replies.as_ref().and_then(|replies| replies.recv().ok()).unwrap_or_else(|| Err(gone()))
+    fn receive(&mut self, limit: Duration) -> Result<Reply, EngineError> {
+        let Some(replies) = &self.replies else { return Err(gone()) };
+        match replies.recv_timeout(limit) {
+            Ok(reply) => reply,
+            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+            Err(RecvTimeoutError::Timeout) => {
+                // Nothing stops the module inside a call: its thread is left behind until the process ends.
+                self.thread = None;
+                Err(EngineError::Silent { seconds: limit.as_secs() })
+            }
+        }
     }
 }
 
@@ -85,13 +96,15 @@ fn serve(module: &Module, memory_limit: u64, inbox: &Receiver<Vec<u8>>, outbox: 
         Ok(running) => running,
         Err(error) => return drop(outbox.send(Err(error))),
     };
+    let mut served = 0;
     for request in inbox {
         for piece in request.chunks(REQUEST_MAX) {
             if let Err(error) = running.request(piece) {
                 return drop(outbox.send(Err(error)));
             }
         }
-        if outbox.send(Ok(Reply::Idle)).is_err() {
+        served += 1;
+        if outbox.send(Ok(Reply::Served(served))).is_err() {
             return;
         }
     }

@@ -101,6 +101,25 @@ pub enum EngineError {
         /// The trap and what the engine printed last.
         detail: String,
     },
+    /// The engine gave no answer in time.
+    #[error(
+        "the Trace Processor gave no answer for {seconds} s and was given up; allow more time with --engine-timeout, or validate a shorter trace"
+    )]
+    Silent {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The chosen native Trace Processor could not be started.
+    #[error(
+        "{}: {source}; --trace-processor and CLOCKWEAVE_TRACE_PROCESSOR name a trace_processor_shell, without them the embedded engine is used",
+        .program.display()
+    )]
+    NotStarted {
+        /// The program.
+        program: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
     /// The engine asked for more memory than it may have.
     #[error(
         "the Trace Processor needs more than its {limit} bytes of memory; validate a shorter trace or rotate segments"

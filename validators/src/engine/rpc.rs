@@ -13,6 +13,8 @@ pub(crate) mod method {
     pub(crate) const APPEND_TRACE_DATA: i32 = 1;
     pub(crate) const FINALIZE_TRACE_DATA: i32 = 2;
     pub(crate) const QUERY_STREAMING: i32 = 3;
+    pub(crate) const RESTORE_INITIAL_TABLES: i32 = 7;
+    pub(crate) const GET_STATUS: i32 = 10;
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -35,6 +37,8 @@ pub(crate) struct Rpc {
     pub(crate) append_result: Option<AppendResult>,
     #[prost(message, optional, tag = "203")]
     pub(crate) query_result: Option<QueryResult>,
+    #[prost(message, optional, tag = "210")]
+    pub(crate) status: Option<StatusResult>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -48,6 +52,12 @@ pub(crate) struct AppendResult {
     /// Text that may quote any bytes of the trace.
     #[prost(bytes = "vec", optional, tag = "2")]
     pub(crate) error: Option<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct StatusResult {
+    #[prost(string, optional, tag = "2")]
+    pub(crate) human_readable_version: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -137,9 +147,6 @@ impl Replies {
         self.consumed += entry.total_len() as usize;
         if let Some(fatal) = message.fatal_error {
             return Err(EngineError::Aborted { detail: words(&fatal) });
-        }
-        if let Some(method) = message.invalid_request {
-            return Err(odd(format!("it does not know request {method}")));
         }
         if message.seq != Some(self.next_seq) {
             return Err(odd(format!("found reply {:?}, expected reply {}", message.seq, self.next_seq)));

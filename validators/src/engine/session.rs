@@ -4,6 +4,7 @@
 //! Deliberately knows no table and no check.
 
 use std::io::Read;
+use std::time::Duration;
 
 use super::error::EngineError;
 use super::rpc::{self, CellsBatch, QueryArgs, QueryResult, Replies, Rpc, method};
@@ -31,6 +32,7 @@ pub enum Cell<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     query: &'a str,
+    columns: &'a [String],
     cells: &'a [Cell<'a>],
 }
 
@@ -38,6 +40,11 @@ impl<'a> Row<'a> {
     /// All cells.
     pub fn cells(&self) -> &'a [Cell<'a>] {
         self.cells
+    }
+
+    /// The columns' names.
+    pub fn columns(&self) -> &'a [String] {
+        self.columns
     }
 
     /// The integer in a column.
@@ -87,6 +94,11 @@ pub struct Session {
     transport: Box<dyn Transport>,
     replies: Replies,
     seq: i64,
+    /// Requests known to be served.
+    served: u64,
+    limit: Duration,
+    /// Columns of the last query.
+    columns: Vec<String>,
 }
 
 impl std::fmt::Debug for Session {
@@ -96,8 +108,9 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    pub(crate) fn new(transport: Box<dyn Transport>) -> Self {
-        Self { transport, replies: Replies::default(), seq: 0 }
+    /// `limit`: how long a silent engine is waited for.
+    pub(crate) fn new(transport: Box<dyn Transport>, limit: Duration) -> Self {
+        Self { transport, replies: Replies::default(), seq: 0, served: 0, limit, columns: Vec::new() }
     }
 
     fn send(&mut self, request: i32, fill: impl FnOnce(&mut Rpc)) -> Result<(), EngineError> {
@@ -107,22 +120,38 @@ impl Session {
         self.transport.send(rpc::frame(&message))
     }
 
-    /// The next message that answers `request`; `None` once the engine has said all it will.
-    fn answer(&mut self, request: i32) -> Result<Option<Rpc>, EngineError> {
+    fn next_message(&mut self) -> Result<Rpc, EngineError> {
         loop {
             if let Some(message) = self.replies.next_message()? {
-                if message.response != Some(request) {
-                    let detail =
-                        format!("found an answer to {:?}, expected one to {request}", message.response);
-                    return Err(EngineError::Incompatible { detail });
-                }
-                return Ok(Some(message));
+                return Ok(message);
             }
-            match self.transport.receive()? {
+            if u64::try_from(self.seq) == Ok(self.served) {
+                let detail = format!("request {} has no whole answer", self.seq - 1);
+                return Err(EngineError::Incompatible { detail });
+            }
+            match self.transport.receive(self.limit)? {
                 Reply::Bytes(piece) => self.replies.push(&piece),
-                Reply::Idle => return Ok(None),
+                Reply::Served(count) => self.served = count,
             }
         }
+    }
+
+    /// The next message, which must answer `request`.
+    fn answer(&mut self, request: i32) -> Result<Rpc, EngineError> {
+        let message = self.next_message()?;
+        let detail = match (message.response, message.invalid_request) {
+            (Some(found), _) if found == request => return Ok(message),
+            (_, Some(unknown)) => format!("it does not know request {unknown}"),
+            (found, None) => format!("found an answer to {found:?}, expected one to {request}"),
+        };
+        Err(EngineError::Incompatible { detail })
+    }
+
+    /// The engine's version in its own words, if it can tell.
+    pub(crate) fn version(&mut self) -> Result<Option<String>, EngineError> {
+        self.send(method::GET_STATUS, |_| {})?;
+        let message = self.next_message()?;
+        Ok(message.status.and_then(|status| status.human_readable_version).filter(|text| !text.is_empty()))
     }
 
     /// Gives the engine a whole trace.
@@ -150,18 +179,26 @@ impl Session {
             }
         }
         self.send(method::FINALIZE_TRACE_DATA, |_| {})?;
-        while self.answer(method::FINALIZE_TRACE_DATA)?.is_some() {}
-        Ok(())
+        self.answer(method::FINALIZE_TRACE_DATA).map(|_| ())
     }
 
     fn finish_append(&mut self) -> Result<(), EngineError> {
-        while let Some(message) = self.answer(method::APPEND_TRACE_DATA)? {
-            let error = message.append_result.and_then(|result| result.error);
-            if let Some(message) = error.filter(|error| !error.is_empty()) {
-                return Err(EngineError::Import { message: rpc::words(&message) });
-            }
+        let result = self.answer(method::APPEND_TRACE_DATA)?.append_result;
+        match result.and_then(|result| result.error).filter(|error| !error.is_empty()) {
+            Some(message) => Err(EngineError::Import { message: rpc::words(&message) }),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Drops every table and view that queries have made.
+    pub(crate) fn restore_tables(&mut self) -> Result<(), EngineError> {
+        self.send(method::RESTORE_INITIAL_TABLES, |_| {})?;
+        self.answer(method::RESTORE_INITIAL_TABLES).map(|_| ())
+    }
+
+    /// Names of the last query's columns.
+    pub(crate) fn columns(&self) -> &[String] {
+        &self.columns
     }
 
     /// Runs a query and hands over every row.
@@ -176,58 +213,50 @@ impl Session {
     ) -> Result<(), E> {
         let args = QueryArgs { sql_query: Some(sql.to_owned()) };
         self.send(method::QUERY_STREAMING, |message| message.query_args = Some(args))?;
-        let mut columns = 0;
-        let mut ended = false;
+        self.columns.clear();
         let mut failed = None;
-        while let Some(message) = self.answer(method::QUERY_STREAMING)? {
+        loop {
+            let result = self.answer(method::QUERY_STREAMING)?.query_result.unwrap_or_default();
+            if self.columns.is_empty() {
+                self.columns.clone_from(&result.column_names);
+            }
+            let error = result.error.as_ref().filter(|error| !error.is_empty());
+            let last = error.is_some() || result.batch.iter().any(|batch| batch.is_last_batch == Some(true));
             // After a failure the rest of the answer is let pass, so that the next query finds its own.
-            if failed.is_some() {
-                continue;
+            if failed.is_none() {
+                failed = take_result(name, &result, &self.columns, &mut each).err();
             }
-            match take_result(name, &message.query_result.unwrap_or_default(), &mut columns, &mut each) {
-                Ok(last) => ended |= last,
-                Err(error) => failed = Some(error),
+            if last {
+                return failed.map_or(Ok(()), Err);
             }
         }
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        if !ended {
-            let detail = format!("the result of {name} has no last batch");
-            return Err(EngineError::Incompatible { detail }.into());
-        }
-        Ok(())
     }
 }
 
-/// Hands over the rows of one message; gives whether it was the last of its result.
+/// Hands over the rows of one message.
 fn take_result<E: From<EngineError>>(
     name: &str,
     result: &QueryResult,
-    columns: &mut usize,
+    columns: &[String],
     each: &mut impl FnMut(&Row<'_>) -> Result<(), E>,
-) -> Result<bool, E> {
+) -> Result<(), E> {
     if let Some(message) = result.error.as_ref().filter(|error| !error.is_empty()) {
         return Err(EngineError::Query { name: name.to_owned(), message: rpc::words(message) }.into());
     }
-    if *columns == 0 {
-        *columns = result.column_names.len();
-    }
-    let mut ended = false;
+    let width = columns.len();
     for batch in &result.batch {
         let cells = cells_of(batch).ok_or_else(|| EngineError::Incompatible {
             detail: format!("a batch of the result of {name} announces cells that it does not hold"),
         })?;
-        if !cells.is_empty() && (*columns == 0 || cells.len() % *columns != 0) {
-            let detail = format!("found {} cells in rows of {columns} in the result of {name}", cells.len());
+        if !cells.is_empty() && (width == 0 || cells.len() % width != 0) {
+            let detail = format!("found {} cells in rows of {width} in the result of {name}", cells.len());
             return Err(EngineError::Incompatible { detail }.into());
         }
-        for cells in cells.chunks_exact((*columns).max(1)) {
-            each(&Row { query: name, cells })?;
+        for cells in cells.chunks_exact(width.max(1)) {
+            each(&Row { query: name, columns, cells })?;
         }
-        ended |= batch.is_last_batch == Some(true);
     }
-    Ok(ended)
+    Ok(())
 }
 
 /// A batch's cells in order, or `None` if it announces more than it holds.
@@ -281,7 +310,7 @@ mod tests {
     #[test]
     fn u64_values_above_the_signed_range_are_restored() {
         let cells = [Cell::Int(-1), Cell::Int(i64::MIN), Cell::Null];
-        let row = Row { query: "q", cells: &cells };
+        let row = Row { query: "q", columns: &[], cells: &cells };
         assert_eq!(row.word(0).unwrap(), u64::MAX);
         assert_eq!(row.word(1).unwrap(), 1 << 63);
         assert!(row.word(2).unwrap_err().to_string().contains("expected an integer"));

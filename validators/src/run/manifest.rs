@@ -31,6 +31,20 @@ pub(crate) struct Unit {
     pub(crate) domain: usize,
 }
 
+/// A clock-crossing FIFO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fifo {
+    pub(crate) name: String,
+    /// Entries of its memory.
+    pub(crate) depth: u64,
+    /// Registers of each synchronizer.
+    pub(crate) stages: u64,
+    /// Index into [`Manifest::units`].
+    pub(crate) writer: u32,
+    /// Index into [`Manifest::units`].
+    pub(crate) reader: u32,
+}
+
 /// What a run is made of.
 #[derive(Clone, Debug)]
 pub(crate) struct Manifest {
@@ -40,6 +54,8 @@ pub(crate) struct Manifest {
     pub(crate) units: Vec<Unit>,
     /// Kind names; a kind is an index into this.
     pub(crate) kinds: Vec<String>,
+    /// By id; empty where the recorder wrote no table of them.
+    pub(crate) fifos: BTreeMap<u64, Fifo>,
     kind_of_name: BTreeMap<Vec<u8>, u16>,
     unit_of_id: BTreeMap<u64, u32>,
 }
@@ -50,6 +66,23 @@ struct File {
     domains: Vec<FileDomain>,
     streams: Vec<FileStream>,
     events: BTreeMap<String, String>,
+    clockweave: Option<Extension>,
+}
+
+#[derive(Deserialize)]
+struct Extension {
+    #[serde(default)]
+    fifos: Vec<FileFifo>,
+}
+
+#[derive(Deserialize)]
+struct FileFifo {
+    id: u64,
+    name: String,
+    depth: u64,
+    stages: u64,
+    writer: String,
+    reader: String,
 }
 
 #[derive(Deserialize)]
@@ -99,9 +132,10 @@ impl Manifest {
         for (position, name) in kinds.iter().enumerate() {
             kind_of_name.insert(name.clone().into_bytes(), index(position)?);
         }
+        let fifos = fifos(file.clockweave.map(|extension| extension.fifos).unwrap_or_default(), &units)?;
         let unit_of_id =
             (0..).zip(&units).map(|(position, unit): (u32, &Unit)| (unit.id, position)).collect();
-        Ok(Self { run_id: file.run_id, domains, units, kinds, kind_of_name, unit_of_id })
+        Ok(Self { run_id: file.run_id, domains, units, kinds, fifos, kind_of_name, unit_of_id })
     }
 
     /// The kind of an event name.
@@ -170,6 +204,29 @@ fn units(streams: &[FileStream], domains: &[Domain]) -> Result<Vec<Unit>, String
     Ok(units)
 }
 
+/// The FIFOs by id; `units` are in ascending order of name.
+fn fifos(listed: Vec<FileFifo>, units: &[Unit]) -> Result<BTreeMap<u64, Fifo>, String> {
+    unique("FIFO id", listed.iter().map(|fifo| fifo.id))?;
+    let one = |FileFifo { id, name, depth, stages, writer, reader }: FileFifo| {
+        printable("FIFO name", &name)?;
+        for (what, found) in [("depth", depth), ("stages", stages)] {
+            if found == 0 {
+                return Err(format!("FIFO {id}: found {what} 0, expected a positive number"));
+            }
+        }
+        let unit = |end: &str, name: &str| match units.binary_search_by(|unit| (*unit.name).cmp(name)) {
+            Ok(unit) => Ok(unit as u32),
+            Err(_) => {
+                let shown: String = name.chars().take(64).collect();
+                Err(format!("FIFO {id}: found {end} {shown:?}, expected a listed unit"))
+            }
+        };
+        let (writer, reader) = (unit("writer", &writer)?, unit("reader", &reader)?);
+        Ok((id, Fifo { name, depth, stages, writer, reader }))
+    };
+    listed.into_iter().map(one).collect()
+}
+
 fn printable(what: &str, text: &str) -> Result<(), String> {
     let fits = (1..=MAX_NAME).contains(&text.len());
     if fits && text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
@@ -199,7 +256,8 @@ mod tests {
         "streams":[{"unit_id":1,"unit":"b","domain_id":7,"producer_order":0},
                    {"unit_id":2,"unit":"a","domain_id":2,"producer_order":0},
                    {"unit_id":1,"unit":"b","domain_id":7,"producer_order":3}],
-        "events":{"1":"fifo.write","256":"user"},"clockweave":{"fifos":[]}}"#;
+        "events":{"1":"fifo.write","256":"user"},
+        "clockweave":{"fifos":[{"id":4,"name":"ab","depth":8,"stages":3,"writer":"b","reader":"a"}]}}"#;
 
     #[test]
     fn a_manifest_is_read_exactly_and_units_are_in_order_of_name() {
@@ -211,6 +269,8 @@ mod tests {
         assert_eq!(units, [(2, "a", 1), (1, "b", 0)]);
         assert_eq!(manifest.unit(1), Some(1));
         assert_eq!(manifest.kind(b"user").map(|kind| &*manifest.kinds[usize::from(kind)]), Some("user"));
+        let fifo = Fifo { name: "ab".into(), depth: 8, stages: 3, writer: 1, reader: 0 };
+        assert_eq!(manifest.fifos, BTreeMap::from([(4, fifo)]));
         assert_eq!((manifest.kind(b"nothing"), &*manifest.run_id), (None, "r"));
     }
 
@@ -231,6 +291,8 @@ mod tests {
             ("\"256\":\"user\"", "\"x\":\"user\"", "event kind \"x\""),
             ("\"256\":\"user\"", "\"256\":\"fifo.write\"", "event name \"fifo.write\" twice"),
             ("\"run_id\":\"r\",", "", "run_id"),
+            ("\"depth\":8", "\"depth\":0", "FIFO 4: found depth 0"),
+            ("\"reader\":\"a\"", "\"reader\":\"c\"", "FIFO 4: found reader \"c\""),
         ] {
             assert!(GOOD.contains(from), "{from}");
             let error = Manifest::parse(&GOOD.replacen(from, to, 1)).unwrap_err();

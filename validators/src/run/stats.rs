@@ -43,6 +43,9 @@ pub(crate) struct Totals {
     pub(crate) produced: u64,
     pub(crate) retained: u64,
     pub(crate) dropped: u64,
+    /// Left out on purpose, before they were counted as produced.
+    #[serde(default)]
+    pub(crate) filtered: u64,
 }
 
 #[derive(Deserialize)]

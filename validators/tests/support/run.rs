@@ -70,7 +70,7 @@ pub fn events(transactions: u64) -> Vec<Event> {
         let written = u128::from(index) * SM_PERIOD;
         let strictly_after =
             if written < LTS_PHASE { 0 } else { ((written - LTS_PHASE) / LTS_PERIOD + 1) as u64 };
-        let visible = strictly_after + 1;
+        let visible = strictly_after + 2;
         push(2, visible, 2, 1, transaction, 0);
         if index % 8 == 0 {
             push(2, visible, 7, 1, 0, index / 8 % 2);
@@ -80,6 +80,11 @@ pub fn events(transactions: u64) -> Vec<Event> {
         push(2, last_read, 4, 1, transaction, 0);
         push(2, last_read + 1, 5, 0, transaction, 0);
     }
+    number(events)
+}
+
+/// Puts events into their order and numbers each unit's.
+pub fn number(mut events: Vec<Event>) -> Vec<Event> {
     // "consumer" sorts before "producer"; a unit's own events keep a program order: by kind within a commit.
     events.sort_by_key(|event| {
         (event.instant(), event.phase, UNIT_NAMES[event.unit as usize - 1], event.kind, event.transaction)
