@@ -392,7 +392,7 @@ mod tests {
                         slice 0: finding 0\n          slice 1: finding 1\n          hint: mend it\n          \
                         and 3 more\n  skipped flows        0 edges (no manifest)\n  \
                         FAILED  logs         0 lines, 1 findings\n          \
-                        text-domain-a,b.log:7: 100% <odd>, \u{1} & more\n";
+                        text-domain-a,b.log:7: 100% <odd>, \\u{1} & more\n";
         assert_eq!(report().to_string(), expected);
         assert_eq!(verdicts().iter().map(Verdict::exit_code).collect::<Vec<_>>(), [1, 2]);
     }
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(
             lines[2],
             "::error file=run/text-domain-a%2Cb.log,line=7,title=clockweave validate%3A logs::\
-             100%25 <odd>, \u{1} & more"
+             100%25 <odd>, \\u{1} & more"
         );
         assert_eq!(lines[3], "::error title=clockweave validate::gone: gone: No such file%0Aor directory");
         assert_eq!(lines[4], "::error title=clockweave validate::3 more findings in the log");

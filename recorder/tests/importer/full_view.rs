@@ -10,7 +10,7 @@ use clockweave_recorder::{
 };
 use clockweave_validators::{Options, Target, validate};
 
-use crate::{assert_valid, engine, rows};
+use crate::{assert_valid_but_for_fifo_laws, engine, rows};
 
 /// 1 GHz into 1.5 GHz, phases 0: every third read edge is a write edge too.
 const FIFOS: [(u32, &str); 2] = [(3, "east"), (8, "west")];
@@ -212,7 +212,7 @@ fn what_is_derived_equals_the_logs() {
         let dir = root.path().join("run");
         // Ends while transactions and both spans are under way.
         record(&dir, compression, args, 1303, None);
-        assert_valid(&dir, &Options::default());
+        assert_valid_but_for_fifo_laws(&dir);
         let lines = lines(&dir);
         let end = lines.iter().map(|line| line.thirds / 3).max().unwrap();
         let mut queries: Vec<String> = Vec::new();
@@ -260,7 +260,7 @@ fn files_of_a_cut_trace_go_on_where_the_one_before_ended() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     record(&dir, Compression::default(), ArgsEncoding::Debug, 1303, Some(1700));
-    assert_valid(&dir, &Options::default());
+    assert_valid_but_for_fifo_laws(&dir);
     let lines = lines(&dir);
     let end = lines.iter().map(|line| line.thirds / 3).max().unwrap();
     let files = (0..).map(|n| dir.join(segment_name(n))).take_while(|path| path.exists());
