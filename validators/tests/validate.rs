@@ -188,16 +188,7 @@ fn structure_keeps_a_nested_wrapper_from_the_engine_that_would_abort() {
 #[test]
 fn import_notices_what_the_importer_only_counts() {
     let fixture = Fixture::good(30);
-    fixture.edit_trace(|packets| {
-        // A counter's value on a track that is none: the importer drops it.
-        let mut stray = packets.iter().rfind(|packet| packet.has(11)).unwrap().clone();
-        stray.set(8, 0);
-        stray.edit(11, |event| {
-            event.set(9, 4);
-            event.0.push((30, wire::Value::Uint(5)));
-        });
-        packets.push(stray);
-    });
+    fixture.count_among_instants();
     let message = only(&report(&fixture), "import", 1);
     assert!(message.contains("found track_event_tokenizer_errors = 1 (info), expected 0"), "{message}");
 }
@@ -207,23 +198,15 @@ fn import_holds_declared_losses_against_the_statistics() {
     let mut fixture = Fixture::good(30);
     fixture.events.retain(|event| event.kind != 7);
     let fixture = Fixture::of(fixture.events);
-    let declare = |count| {
-        fixture.edit_trace(|packets| {
-            packets.retain(|packet| !packet.has(35));
-            let buffer = wire::message(|out| wire::uint(19, count, out));
-            let stats = wire::message(|out| wire::bytes(1, &buffer, out));
-            packets.push(wire::Message::decode(&wire::message(|out| wire::bytes(35, &stats, out))));
-        });
-    };
     fixture.edit_text("clock-stats.json", |text| {
         *text = text.replace("\"dropped_events\":0", "\"dropped_events\":4").replace(
             "\"produced\":150,\"retained\":150,\"dropped\":0,\"filtered\"",
             "\"produced\":154,\"retained\":150,\"dropped\":4,\"filtered\"",
         );
     });
-    declare(4);
+    fixture.declare_lost(4);
     holds(&report(&fixture));
-    declare(3);
+    fixture.declare_lost(3);
     let message = only(&report(&fixture), "import", 1);
     assert!(message.contains("= 3, expected the 4 events declared lost"), "{message}");
 }
@@ -245,7 +228,7 @@ fn arguments_notices_an_event_without_all_of_them() {
 fn conservation_notices_an_event_gone_from_trace_and_log_alike() {
     let fixture = Fixture::good(30);
     let flag = fixture.some(7);
-    remove_event(&fixture, &flag);
+    fixture.remove_event(&flag);
     fixture.edit_lines("text-domain-lts.log", |lines| {
         lines.retain(|line| !line.ends_with(&format!("\t{}", flag.ordinal)));
     });
@@ -288,17 +271,6 @@ fn conservation_notices_an_event_that_lasts() {
     assert!(check.findings.iter().any(|finding| finding.message == expected), "{check:?}");
 }
 
-/// Takes an event out of the trace; the next one takes over its time, so that no other moves.
-fn remove_event(fixture: &Fixture, event: &Event) {
-    fixture.edit_trace(|packets| {
-        let at = position(packets, event.unit, event.ordinal);
-        let delta = packets[at].uint(8).unwrap();
-        packets.remove(at);
-        let next = packets[at].uint(8).unwrap();
-        packets[at].set(8, next + delta);
-    });
-}
-
 #[test]
 fn identity_notices_each_changed_field() {
     for (argument, name) in [(2, "fifo_id"), (3, "phase"), (4, "value")] {
@@ -333,7 +305,7 @@ fn identity_notices_events_on_one_side_only() {
     let mut events = fixture.events.clone();
     events.retain(|event| event.unit != 2 || event.ordinal != flag.ordinal);
     fs::write(fixture.path("clock-stats.json"), run::stats(&events, 0)).unwrap();
-    remove_event(&fixture, &flag);
+    fixture.remove_event(&flag);
     let message = only(&report(&fixture), "identity", 1);
     assert!(message.ends_with("(fifo.empty): found in the log but not in the trace"), "{message}");
 }
@@ -445,19 +417,7 @@ fn time_notices_one_nanosecond() {
 #[test]
 fn flows_notices_a_turned_arrow() {
     let fixture = Fixture::good(30);
-    let read = fixture.some(3);
-    fixture.edit_trace(|packets| {
-        let (read, output) = (position(packets, 2, read.ordinal), position(packets, 2, read.ordinal + 1));
-        assert_eq!(
-            (output, packets[output].uint(8)),
-            (read + 1, Some(0)),
-            "read and output share their instant"
-        );
-        let delta = packets[read].uint(8).unwrap();
-        packets[read].set(8, 0);
-        packets[output].set(8, delta);
-        packets.swap(read, output);
-    });
+    fixture.turn_read_and_output();
     let report = report(&fixture);
     assert_eq!(failed(&report), ["flows"], "{report}");
     let findings = &report.check("flows").unwrap().findings;
@@ -533,7 +493,7 @@ fn a_prefix_may_differ_nowhere_and_have_no_holes_but_declared_ones() {
     let fixture = Fixture::good(30);
     let flag = fixture.some(7);
     let of_flag = format!("\t{}", flag.ordinal);
-    remove_event(&fixture, &flag);
+    fixture.remove_event(&flag);
     fixture.edit_lines("text-domain-lts.log", |lines| lines.retain(|line| !line.ends_with(&of_flag)));
     let message = only(&run(fixture.dir(), true).unwrap(), "identity", 1);
     assert!(

@@ -1,8 +1,12 @@
 //! Arguments that several commands share.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use clockweave::output::is_dash;
 use clockweave_model::{QuantityError, Seconds};
 use glob::Pattern;
 
@@ -15,6 +19,37 @@ pub(crate) struct GlobalArgs {
     /// When to colour messages; `auto` heeds the terminal and NO_COLOR
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value = "auto", display_order = 901)]
     pub(crate) color: Color,
+}
+
+// What work that may not fit into memory keeps to. A doc comment would become the help of a command.
+#[derive(Args)]
+pub(crate) struct SpillArgs {
+    /// Memory to stay within
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = byte_size)]
+    pub(crate) memory: u64,
+    /// Where temporary files go [default: the system's place]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) temp_dir: Option<PathBuf>,
+}
+
+impl SpillArgs {
+    /// The folder for temporary files.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
+    }
+}
+
+/// A trace given by path, `-` for stdin, and its length, 0 if unknown.
+pub(crate) fn open_trace(path: &Path) -> io::Result<(Box<dyn Read + Send>, u64)> {
+    if is_dash(path) {
+        return Ok((Box::new(io::stdin()), 0));
+    }
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    if found.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok((Box::new(file), found.len()))
 }
 
 /// When messages are coloured.

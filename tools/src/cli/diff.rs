@@ -9,7 +9,7 @@ use clockweave::merge::MergeOptions;
 use clockweave::output::is_dash;
 use serde::Serialize;
 
-use super::arguments::byte_size;
+use super::arguments::SpillArgs;
 use super::console::{Console, counted, grouped};
 use super::failure::{Failure, Outcome};
 
@@ -36,12 +36,8 @@ pub(crate) struct DiffArgs {
     /// The other one
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// Memory to stay within
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = byte_size)]
-    memory: u64,
-    /// Where temporary files go [default: the system's place]
-    #[arg(long, value_name = "FOLDER")]
-    temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    spill: SpillArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -62,11 +58,8 @@ pub(crate) fn run(args: &DiffArgs, console: &Console) -> Result<Outcome, Failure
     if is_dash(&args.a) && is_dash(&args.b) {
         return Err(Failure::input("only one of the two sides can be stdin"));
     }
-    let options = MergeOptions {
-        memory: args.memory,
-        scratch: args.temp_dir.clone().unwrap_or_else(std::env::temp_dir),
-        ..MergeOptions::default()
-    };
+    let options =
+        MergeOptions { memory: args.spill.memory, scratch: args.spill.scratch(), ..MergeOptions::default() };
     let compared = diff::diff(&args.a, &args.b, &options).map_err(|error| match error {
         DiffError::Merge(error) => Failure::of_merge(error, std::path::Path::new("-")),
         DiffError::Run(error) => error.into(),

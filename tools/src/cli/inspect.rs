@@ -13,9 +13,9 @@ use clockweave_validators::report::Status;
 use clockweave_validators::scan::ReadError;
 use serde::Serialize;
 
+use super::arguments::open_trace;
 use super::console::{Console, grouped};
 use super::failure::{Failure, Outcome};
-use super::recover::open;
 
 /// Rows of a table in words; all are in the JSON report.
 const SHOWN: usize = 20;
@@ -67,7 +67,7 @@ struct JsonReport<'a> {
 }
 
 pub(crate) fn run(args: &InspectArgs, console: &Console) -> Result<Outcome, Failure> {
-    let (input, length) = open(&args.trace).map_err(|error| Failure::opening(&args.trace, &error))?;
+    let (input, length) = open_trace(&args.trace).map_err(|error| Failure::opening(&args.trace, &error))?;
     let mut progress = console.progress();
     progress.stage("inspecting", length);
     let found = inspect::inspect(input, args.lint.then_some(args.max_findings), &mut progress);

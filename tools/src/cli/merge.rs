@@ -12,7 +12,7 @@ use clockweave_model::Seconds;
 use glob::Pattern;
 use serde::Serialize;
 
-use super::arguments::{byte_size, pattern, seconds};
+use super::arguments::{SpillArgs, pattern, seconds};
 use super::console::{Console, RefusedLine, counted};
 use super::failure::{Failure, Outcome, commit};
 
@@ -87,12 +87,8 @@ pub(crate) struct MergeArgs {
     /// one and writes nothing
     #[arg(long, value_name = "WHAT", value_enum, default_value = "halt")]
     on_error: OnErrorArg,
-    /// Memory to stay within
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = byte_size)]
-    memory: u64,
-    /// Where temporary files go [default: the system's place]
-    #[arg(long, value_name = "FOLDER")]
-    temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    spill: SpillArgs,
     /// Report as JSON on stdout; needs --output FILE
     #[arg(long)]
     json: bool,
@@ -145,7 +141,7 @@ struct JsonReport<'a> {
 impl MergeArgs {
     fn options(&self) -> MergeOptions {
         MergeOptions {
-            memory: self.memory,
+            memory: self.spill.memory,
             on_error: self.on_error.into(),
             filter: Filter {
                 from: self.from,
@@ -155,7 +151,7 @@ impl MergeArgs {
                 events: self.event.clone(),
                 transaction: self.transaction,
             },
-            scratch: self.temp_dir.clone().unwrap_or_else(std::env::temp_dir),
+            scratch: self.spill.scratch(),
         }
     }
 }
@@ -187,8 +183,8 @@ pub(crate) fn run(args: &MergeArgs, console: &Console) -> Result<Outcome, Failur
     if args.json && is_dash(&args.output) {
         return Err(Failure::input("--json writes its report to stdout, so the log needs --output FILE"));
     }
-    if args.memory < SMALLEST_MEMORY {
-        return Err(Failure::input(format_args!("--memory {}: expected at least 1MiB", args.memory)));
+    if args.spill.memory < SMALLEST_MEMORY {
+        return Err(Failure::input(format_args!("--memory {}: expected at least 1MiB", args.spill.memory)));
     }
     let runs = args.runs.iter().map(|dir| Run::open(dir)).collect::<Result<Vec<Run>, _>>()?;
     let mut inputs: Vec<PathBuf> = args.runs.iter().map(|dir| dir.join(MANIFEST)).collect();

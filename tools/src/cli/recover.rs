@@ -1,8 +1,6 @@
 //! `clockweave recover`.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use clockweave::output::{Output, is_dash};
@@ -10,6 +8,7 @@ use clockweave::progress::Progress;
 use clockweave::recover::{self, Extent, RecoverReport, SalvageReport};
 use serde::Serialize;
 
+use super::arguments::open_trace;
 use super::console::{Console, counted};
 use super::failure::{Failure, Outcome, commit};
 
@@ -74,19 +73,6 @@ struct JsonReport<'a> {
     recovered: &'a RecoverReport,
 }
 
-/// A trace given by path, `-` for stdin, and its length, 0 if unknown.
-pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, u64)> {
-    if is_dash(path) {
-        return Ok((Box::new(io::stdin()), 0));
-    }
-    let file = File::open(path)?;
-    let found = file.metadata()?;
-    if found.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    Ok((Box::new(file), found.len()))
-}
-
 /// The report of `recover --salvage --json`.
 #[derive(Serialize)]
 struct JsonSalvage<'a> {
@@ -100,7 +86,7 @@ struct JsonSalvage<'a> {
 }
 
 fn run_salvage(args: &RecoverArgs, console: &Console) -> Result<Outcome, Failure> {
-    let (input, length) = open(&args.input).map_err(|error| Failure::opening(&args.input, &error))?;
+    let (input, length) = open_trace(&args.input).map_err(|error| Failure::opening(&args.input, &error))?;
     let mut output = Output::create(&args.output, args.force, &[&args.input])?;
     let mut progress = console.progress();
     progress.stage("salvaging", length);
@@ -123,15 +109,19 @@ fn run_salvage(args: &RecoverArgs, console: &Console) -> Result<Outcome, Failure
     Ok(outcome)
 }
 
+fn tell_file_damage(damage: Option<&str>, console: &Console) {
+    if let Some(damage) = damage {
+        console.warn(format_args!("decompressing the file ended early: {damage}"));
+    }
+}
+
 fn tell_salvage(salvaged: &SalvageReport, console: &Console) {
     console.note(format_args!(
         "kept {} proven by checksums and {} known to be well formed",
         counted(salvaged.proven_packets, "packet"),
         counted(salvaged.structural_packets, "packet")
     ));
-    if let Some(damage) = &salvaged.file_damage {
-        console.warn(format_args!("decompressing the file ended early: {damage}"));
-    }
+    tell_file_damage(salvaged.file_damage.as_deref(), console);
     if salvaged.is_complete() {
         console.note("the trace is whole: nothing was lost");
     }
@@ -163,7 +153,7 @@ pub(crate) fn run(args: &RecoverArgs, console: &Console) -> Result<Outcome, Fail
     if args.salvage {
         return run_salvage(args, console);
     }
-    let (input, length) = open(&args.input).map_err(|error| Failure::opening(&args.input, &error))?;
+    let (input, length) = open_trace(&args.input).map_err(|error| Failure::opening(&args.input, &error))?;
     let mut output = Output::create(&args.output, args.force, &[&args.input])?;
     let mut progress = console.progress();
     progress.stage("recovering", length);
@@ -214,9 +204,7 @@ fn tell(recovered: &RecoverReport, console: &Console) {
             counted(recovered.unwrapped_bytes, "byte")
         ));
     }
-    if let Some(damage) = &recovered.file_damage {
-        console.warn(format_args!("decompressing the file ended early: {damage}"));
-    }
+    tell_file_damage(recovered.file_damage.as_deref(), console);
     let Some(cut) = &recovered.cut else {
         if recovered.is_complete() {
             console.note("the trace is whole: nothing was lost");

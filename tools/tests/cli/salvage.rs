@@ -65,7 +65,6 @@ fn a_file_compressed_as_a_whole_is_recovered_at_every_length() {
 fn unwrapping_keeps_the_whole_packets_of_a_torn_wrapper() {
     let (raw, wrapped) = (trace("none"), trace("deflate"));
     // The wrappers' contents are the raw packets, but for their framing.
-    let packets = boundaries(&raw);
     let last = *boundaries(&wrapped).iter().rev().nth(1).unwrap();
     let mut most = 0;
     for length in last + 1..wrapped.len() {
@@ -74,7 +73,7 @@ fn unwrapping_keeps_the_whole_packets_of_a_torn_wrapper() {
         assert_eq!((report.kept_bytes, report.is_complete()), (last as u64, false));
         assert_eq!(kept.len() as u64, report.kept_bytes + report.unwrapped_bytes);
         let tail = &kept[last..];
-        let begin = raw.len() - tail_of(&raw, &packets, &wrapped, last).len();
+        let begin = raw.len() - tail_of(&raw, &wrapped, last).len();
         assert!(raw[begin..].starts_with(tail), "length {length}: unwrapped packets are the recorded ones");
         assert!(report.unwrapped_packets >= most, "more bytes give no fewer packets");
         most = report.unwrapped_packets;
@@ -83,7 +82,7 @@ fn unwrapping_keeps_the_whole_packets_of_a_torn_wrapper() {
 }
 
 /// The raw packets that the wrapper at `last` holds: as many bytes of the raw trace's end as it inflates to.
-fn tail_of<'a>(raw: &'a [u8], _ends: &[usize], wrapped: &[u8], last: usize) -> &'a [u8] {
+fn tail_of<'a>(raw: &'a [u8], wrapped: &[u8], last: usize) -> &'a [u8] {
     let stream = wrapped[last..].windows(2).position(|pair| pair == [0x92, 0x03]).unwrap() + last + 2;
     let begin = (stream..).find(|at| wrapped[*at] < 0x80).unwrap() + 1;
     let content = readable(flate2::read::ZlibDecoder::new(&wrapped[begin..]));

@@ -76,6 +76,53 @@ impl Fixture {
         fs::remove_file(self.path(name)).unwrap();
     }
 
+    /// Takes an event out of the trace; the next one takes over its time, so that no other moves.
+    pub fn remove_event(&self, event: &Event) {
+        self.edit_trace(|packets| {
+            let at = position(packets, event.unit, event.ordinal);
+            let delta = packets[at].uint(8).unwrap();
+            packets.remove(at);
+            let next = packets[at].uint(8).unwrap();
+            packets[at].set(8, next + delta);
+        });
+    }
+
+    /// Writes a read and the output of the same instant in the wrong order.
+    pub fn turn_read_and_output(&self) {
+        let read = self.some(3);
+        self.edit_trace(|packets| {
+            let (read, output) = (position(packets, 2, read.ordinal), position(packets, 2, read.ordinal + 1));
+            assert_eq!((output, packets[output].uint(8)), (read + 1, Some(0)), "both share their instant");
+            let delta = packets[read].uint(8).unwrap();
+            packets[read].set(8, 0);
+            packets[output].set(8, delta);
+            packets.swap(read, output);
+        });
+    }
+
+    /// Adds a counter's value on a track of instants, which the importer drops.
+    pub fn count_among_instants(&self) {
+        self.edit_trace(|packets| {
+            let mut stray = packets.iter().rfind(|packet| packet.has(11)).unwrap().clone();
+            stray.set(8, 0);
+            stray.edit(11, |event| {
+                event.set(9, 4);
+                event.0.push((30, wire::Value::Uint(5)));
+            });
+            packets.push(stray);
+        });
+    }
+
+    /// Makes the trace say that its writer lost `count` packets.
+    pub fn declare_lost(&self, count: u64) {
+        self.edit_trace(|packets| {
+            packets.retain(|packet| !packet.has(35));
+            let buffer = wire::message(|out| wire::uint(19, count, out));
+            let stats = wire::message(|out| wire::bytes(1, &buffer, out));
+            packets.push(Message::decode(&wire::message(|out| wire::bytes(35, &stats, out))));
+        });
+    }
+
     /// The first event of a kind after the first few.
     pub fn some(&self, kind: u64) -> Event {
         *self.events.iter().filter(|event| event.kind == kind).nth(2).unwrap()
