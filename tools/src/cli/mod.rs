@@ -10,6 +10,7 @@ mod engine;
 mod failure;
 mod inspect;
 mod interrupt;
+mod manual;
 mod merge;
 mod record;
 mod recover;
@@ -53,6 +54,8 @@ enum Command {
     Engine(engine::EngineArgs),
     #[command(name = "runqueue")]
     RunQueue(runqueue::RunQueueArgs),
+    Man(manual::ManArgs),
+    Completions(manual::CompletionsArgs),
 }
 
 /// Runs the command line of this process.
@@ -79,6 +82,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Recover(args) => recover::run(&args, &console),
         Command::Diff(args) => diff::run(&args, &console),
         Command::Inspect(args) => inspect::run(&args, &console),
+        Command::Man(args) => manual::man(&args, Cli::command(), &console),
+        Command::Completions(args) => manual::completions(&args, Cli::command(), &console),
     });
     match done {
         Ok(outcome) => outcome.into(),

@@ -1,6 +1,7 @@
 //! The command as its users meet it: arguments, files, exit codes, words.
 
 mod command;
+mod common_rules;
 mod diff;
 mod engine;
 mod fixture;
@@ -8,6 +9,7 @@ mod guide_ci;
 mod help;
 mod inspect;
 mod interruption;
+mod manual;
 mod merge;
 mod merge_formats;
 mod output_rules;
