@@ -72,6 +72,11 @@ impl Failure {
         Self::Error { code: ENVIRONMENT, message: error.to_string() }
     }
 
+    /// Temporary files could not be written.
+    pub(crate) fn scratch(error: impl ToString) -> Self {
+        Self::environment(format!("{}; --temp-dir FOLDER names another place", error.to_string()))
+    }
+
     /// What was asked for happened, and went wrong.
     pub(crate) fn finding(error: impl ToString) -> Self {
         Self::Error { code: FINDINGS, message: error.to_string() }
@@ -106,12 +111,8 @@ impl Failure {
                 let path = output.display();
                 Self::environment(format!("{path}: {error}"))
             }
-            MergeError::Rebuild(RebuildError::Record(RecordError::Io { source, .. })) => {
-                Self::access(&error, source)
-            }
-            MergeError::Scratch { .. } => {
-                Self::environment(format!("{error}; --temp-dir FOLDER names another place"))
-            }
+            MergeError::Scratch { .. }
+            | MergeError::Rebuild(RebuildError::Record(RecordError::Io { .. })) => Self::scratch(&error),
             _ => Self::input(error),
         }
     }
