@@ -128,12 +128,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ticks_per_batch = |name: &str| if name == "single" { 2 } else { 1 };
     let chosen: Vec<String> = std::env::args().skip(1).collect();
     let mut workloads = vec![
-        ("fifo", "ns/batch", 4_000_000u64, fifo()?),
-        ("calendar", "ns/tick", 4_000_000, calendar()?),
-        ("single", "ns/tick", 4_000_000, single()?),
-        ("pairs, 8 domains", "ns/batch", 2_000_000, pairs(8)?),
-        ("pairs, 32 domains", "ns/batch", 2_000_000, pairs(32)?),
-        ("pairs, 64 domains", "ns/batch", 2_000_000, pairs(64)?),
+        ("fifo", "ns/batch", 20_000_000u64, fifo()?),
+        ("calendar", "ns/tick", 20_000_000, calendar()?),
+        ("single", "ns/tick", 40_000_000, single()?),
+        ("pairs, 8 domains", "ns/batch", 10_000_000, pairs(8)?),
+        ("pairs, 32 domains", "ns/batch", 10_000_000, pairs(32)?),
+        ("pairs, 64 domains", "ns/batch", 10_000_000, pairs(64)?),
     ];
     workloads.retain(|(name, ..)| chosen.is_empty() || chosen.iter().any(|c| c == name));
     let mut readings = vec![Vec::new(); workloads.len()];

@@ -462,6 +462,11 @@ impl Fabric {
         self.settle_outcomes();
     }
 
+    /// Whether FIFOs have an end in the domain.
+    pub(crate) fn has_commits(&self, domain: u32) -> bool {
+        !self.domains[domain as usize].ends.is_empty()
+    }
+
     /// As [`Fabric::commit_unobserved`], for a batch of one domain.
     #[inline(always)]
     pub(crate) fn commit_one_unobserved(&mut self, domain: u32) {
@@ -658,10 +663,9 @@ impl Tick<'_> {
             return self.edge_of_awake(domain, cycle, group);
         }
         self.fabric.cycle = cycle;
-        self.fabric.current = group.first;
-        for body in &mut group.bodies {
+        for (unit, body) in (group.first..).zip(&mut group.bodies) {
+            self.fabric.current = unit;
             body.tick(self)?;
-            self.fabric.current += 1;
         }
         Ok(())
     }

@@ -397,7 +397,8 @@ impl<K: Key> Walk<'_, K> {
         let limit = bounds.time.as_ref().map(|time| self.clocks.ceiling(time));
         match (limit, bounds.cycles) {
             (None, None) if self.clocks.is_followable() && self.cx.fabric.recording().is_none() => {
-                self.follow(until).map_err(Failure::Unit)
+                let done = if domains.len() == 1 { self.only_domain(until) } else { self.follow(until) };
+                done.map_err(Failure::Unit)
             }
             (None, None) => self.batches(until, |_| false),
             (Some(limit), _) => self.batches(until, |clocks| clocks.next_key() >= limit),
@@ -441,6 +442,27 @@ impl<K: Key> Walk<'_, K> {
             }
             ControlFlow::Continue(())
         })
+    }
+
+    /// As [`Walk::follow`] where there is one domain: what is the same in all batches stays outside the loop.
+    #[inline(never)]
+    fn only_domain(&mut self, until: u64) -> Result<(), UnitError> {
+        let Self { clocks, cx, groups, stop, retry_skip } = self;
+        let (group, stop) = (&mut groups[0], stop.flag());
+        let Some(completed) = clocks.only_cycle() else { return Ok(()) };
+        let (first, commits) = (*completed, cx.fabric.has_commits(0));
+        for cycle in first..first + until {
+            cx.edge(0, cycle, group)?;
+            if commits {
+                cx.fabric.commit_one_unobserved(0);
+            }
+            *completed = cycle + 1;
+            cx.fabric.walked += 1;
+            if cx.fabric.wants_attention(*retry_skip) || stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     #[inline(always)]
