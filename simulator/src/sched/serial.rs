@@ -451,13 +451,15 @@ impl<K: Key> Walk<'_, K> {
         let (group, stop) = (&mut groups[0], stop.flag());
         let Some(completed) = clocks.only_cycle() else { return Ok(()) };
         let (first, commits) = (*completed, cx.fabric.has_commits(0));
-        for cycle in first..first + until {
+        let (mut cycle, end) = (first, first + until);
+        while cycle != end {
             cx.edge(0, cycle, group)?;
             if commits {
                 cx.fabric.commit_one_unobserved(0);
             }
-            *completed = cycle + 1;
-            cx.fabric.walked += 1;
+            cycle += 1;
+            *completed = cycle;
+            cx.fabric.walked = cycle - first;
             if cx.fabric.wants_attention(*retry_skip) || stop.load(Ordering::Relaxed) {
                 break;
             }
