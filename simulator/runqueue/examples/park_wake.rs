@@ -3,10 +3,10 @@
 //! Prints nanoseconds and divisions per park and wake, in four shapes, reference and head
 //! alternating. Every reading is printed; the last lines are medians, spreads and ratios. An operation
 //! is: charge 20 µs, block, pick another thread if there is one, insert with the standing,
-//! put back, pick.
+//! put back, pick. The arguments are a number of operations and shapes, all four if none is named.
 //!
 //! ```text
-//! cargo run --release -p clockweave-runqueue --features count-divisions --example park_wake
+//! cargo run --release -p clockweave-runqueue --features count-divisions --example park_wake [-- N [SHAPE...]]
 //! ```
 
 // The reference is test code and has more than is needed here.
@@ -54,6 +54,7 @@ struct Reading {
     picks: u64,
 }
 
+#[inline(never)]
 fn head(shape: &Shape, operations: usize) -> Reading {
     let machine = CpuMask::first(CPUS);
     let anywhere = Affinity::new(&Arc::new(machine), &machine);
@@ -80,6 +81,7 @@ fn head(shape: &Shape, operations: usize) -> Reading {
     Reading { ns, divisions: division::divisions() - before, picks }
 }
 
+#[inline(never)]
 fn plain(shape: &Shape, operations: usize) -> Reading {
     let machine = CpuMask::first(CPUS);
     let mask = Arc::new(machine);
@@ -113,10 +115,12 @@ fn plain(shape: &Shape, operations: usize) -> Reading {
 }
 
 fn main() {
-    let operations = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(OPERATIONS);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let operations = arguments.first().map_or(OPERATIONS, |n| n.parse().expect("a number of operations"));
+    let chosen = |shape: &&Shape| arguments.len() < 2 || arguments[1..].iter().any(|name| name == shape.name);
     println!("shape\tround\tarm\tns/op\tdivisions/op");
     let mut summary = Vec::new();
-    for shape in &SHAPES {
+    for shape in SHAPES.iter().filter(chosen) {
         let mut ns = [Vec::new(), Vec::new()];
         let mut divisions = [0, 0];
         let mut picks = [0, 0];

@@ -51,9 +51,16 @@ pub fn div_rem(n: i128, d: u64) -> (i128, u64) {
 /// The general case of both.
 fn floor(n: i128, d: u64) -> (i128, u64) {
     note_division();
-    // The hardware's own division where it suffices.
+    // The hardware's own divisions where they suffice: one, or two as by hand with digits of 24 bits, since a remainder
+    // below 2^40 and a digit fit 64 bits.
     if let Ok(n) = u64::try_from(n) {
         return (i128::from(n / d), n % d);
+    }
+    if d >> 40 == 0
+        && let Ok(high) = u64::try_from(n >> 24)
+    {
+        let low = (high % d) << 24 | (n as u64 & 0xff_ffff);
+        return ((i128::from(high / d) << 24) + i128::from(low / d), low % d);
     }
     let d = i128::from(d);
     let quotient = n / d;
@@ -71,7 +78,7 @@ pub(crate) fn share(n: u128, d: u64) -> u128 {
         return n >> d.trailing_zeros();
     }
     note_division();
-    n / u128::from(d)
+    u64::try_from(n).map_or_else(|_| n / u128::from(d), |n| u128::from(n / d))
 }
 
 #[cfg(test)]

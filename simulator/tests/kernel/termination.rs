@@ -302,6 +302,26 @@ fn an_external_stop_during_the_run_settles_at_the_next_retired_batch() {
     }
 }
 
+/// As above with one clock, whose batches are walked by a loop of their own.
+#[test]
+fn an_external_stop_during_the_run_of_one_clock_settles_at_the_next_batch() {
+    let log = Log::new();
+    let mut sim = one_clock();
+    let handle = sim.stop_handle();
+    add(&mut sim, "clk", "a", |_| {
+        move |cx: &mut Tick<'_>| {
+            if cx.cycle() == 6 {
+                handle.request("enough");
+            }
+            Ok(())
+        }
+    });
+    stopper(&mut sim, "clk", "u", NEVER, &log);
+    assert_eq!(brief(sim.run_batches(1000).unwrap()), report(7, RunStatus::Stopped));
+    assert_eq!(record(sim.termination().unwrap()), (EXTERNAL_DOMAIN, None, 0, ns(6), ns(6), "enough"));
+    assert_eq!(log.take(), [0, 1, 2, 3, 4, 5, 6].map(|cycle| ("u", cycle)));
+}
+
 #[test]
 fn an_external_stop_after_the_run_reports_the_committed_time() {
     let log = Log::new();

@@ -66,8 +66,12 @@ fn fine(ns: u64) -> i128 {
     i128::from(ns) << FINE_BITS
 }
 
+/// The short way is the usual one: no product of 64 bits by 64 overflows.
 #[inline]
 fn mul(weight: u64, value: i128) -> i128 {
+    if let Ok(value) = i64::try_from(value) {
+        return i128::from(weight) * i128::from(value);
+    }
     i128::from(weight).checked_mul(value).expect("weight times virtual time fits 128 bits")
 }
 
@@ -161,13 +165,38 @@ impl Eevdf {
         let seq = self.next_seq();
         let Left { lag, request_left } = left.copied().unwrap_or_default();
         let v = if lag == 0 { self.base } else { sub(self.base, div(lag, weight)) };
-        let mut vd = if request_left > 0 { add(v, div(request_left, weight)) } else { v };
-        if vd <= v {
-            vd = Self::deadline(v, slice, weight);
-        }
+        let vd = Self::resumed(v, request_left, slice, weight);
         self.sum = add(self.sum, mul(weight, sub(v, self.base)));
         self.total = self.total.checked_add(weight).expect("the sum of the weights fits 64 bits");
         Entity(self.tree.insert(tree::Node::new(weight, slice, v, vd, seq)))
+    }
+
+    /// The deadline of an entity that enters at `v` with an unfinished request; of a new one where nothing is left.
+    #[inline]
+    fn resumed(v: i128, request_left: i128, slice: u64, weight: u64) -> i128 {
+        let vd = if request_left > 0 { add(v, div(request_left, weight)) } else { v };
+        if vd > v { vd } else { Self::deadline(v, slice, weight) }
+    }
+
+    /// Gives an entity another weight: it leaves, and enters with what it took away.
+    ///
+    /// # Panics
+    /// As [`Eevdf::enter`].
+    pub fn reweight(&mut self, entity: Entity, weight: u64, slice: u64) -> Entity {
+        if !self.tree.is_lone(entity.0) {
+            let left = self.exit(entity);
+            return self.enter(weight, slice, Some(&left));
+        }
+        assert!((1..=MAX_WEIGHT).contains(&weight), "weight {weight}, expected 1 to 2^40");
+        assert!(slice > 0, "a request of 0 ns never ends");
+        // Leaving, it is the whole sum; entering, it begins at the base it left: v stays.
+        let node = self.tree.node(entity.0);
+        let (v, request_left) = (node.v, mul(node.weight, sub(node.vd, node.v)));
+        let vd = Self::resumed(v, request_left, slice, weight);
+        (self.base, self.sum, self.total) = (v, 0, weight);
+        let seq = self.next_seq();
+        self.tree.replace_lone(entity.0, tree::Node::new(weight, slice, v, vd, seq));
+        entity
     }
 
     /// Removes an entity.
@@ -212,16 +241,16 @@ impl Eevdf {
     /// Gives an entity `ns` nanoseconds of service. Whether that ended its request; then it has a new one, which the
     /// service beyond the end counts towards.
     pub fn charge(&mut self, entity: Entity, ns: u64) -> bool {
-        let mut node = *self.tree.node(entity.0);
-        let (quotient, remainder) = div_rem(add(fine(ns), i128::from(node.rem)), node.weight);
-        node.v = add(node.v, quotient);
-        node.rem = remainder;
-        self.sum = add(self.sum, mul(node.weight, quotient));
-        let ended = node.v >= node.vd;
+        let node = self.tree.node(entity.0);
+        let (weight, slice) = (node.weight, node.slice);
+        let (quotient, remainder) = div_rem(add(fine(ns), i128::from(node.rem)), weight);
+        let v = add(node.v, quotient);
+        let ended = v >= node.vd;
+        self.sum = add(self.sum, mul(weight, quotient));
+        self.tree.advance(entity.0, v, remainder);
         if ended {
-            node.vd = Self::deadline(node.v, node.slice, node.weight);
+            self.tree.reissue(entity.0, Self::deadline(v, slice, weight), None);
         }
-        self.tree.update(entity.0, node);
         ended
     }
 
@@ -236,15 +265,19 @@ impl Eevdf {
 
     /// Gives an entity a new request behind its equals. Its service stays what it is.
     pub fn fresh(&mut self, entity: Entity) {
-        let mut node = *self.tree.node(entity.0);
-        node.seq = self.next_seq();
-        node.vd = Self::deadline(node.v, node.slice, node.weight);
-        self.tree.update(entity.0, node);
+        let seq = self.next_seq();
+        let node = self.tree.node(entity.0);
+        let vd = Self::deadline(node.v, node.slice, node.weight);
+        self.tree.reissue(entity.0, vd, Some(seq));
     }
 
     /// The eligible entity with the earliest deadline; `running` counts as eligible. Among equal deadlines the one that
     /// entered or yielded first.
     pub fn pick(&self, running: Option<Entity>) -> Option<Entity> {
+        if let Some(lone) = self.tree.lone() {
+            // Its lag is 0.
+            return Some(Entity(lone));
+        }
         let best = self.tree.first_where(|v| self.eligible_at(v))?;
         match running {
             Some(running) if self.before(running.0, best) => Some(running),

@@ -92,6 +92,12 @@ impl Tree {
         self.root == at && self.len == 1
     }
 
+    /// The only node, if it is one.
+    #[inline]
+    pub(super) fn lone(&self) -> Option<u32> {
+        (self.len == 1).then_some(self.root)
+    }
+
     pub(super) fn set_slice(&mut self, at: u32, slice: u64) {
         self.node_mut(at).slice = slice;
     }
@@ -123,20 +129,26 @@ impl Tree {
         node
     }
 
-    /// Changes a node, and its place if its key is another.
-    pub(super) fn update(&mut self, at: u32, node: Node) {
-        let old = self.node(at);
-        if (old.vd, old.seq) == (node.vd, node.seq) {
-            *self.node_mut(at) = node;
-            self.root = self.settle(self.root, at);
-        } else if self.len == 1 {
-            *self.node_mut(at) = node;
-            self.link_lone(at);
-        } else {
-            self.unlink(at);
-            *self.node_mut(at) = node;
-            self.link(at);
-        }
+    /// Gives a node virtual time and remainder; its place is the same.
+    pub(super) fn advance(&mut self, at: u32, v: i128, rem: u64) {
+        let node = self.node_mut(at);
+        (node.v, node.rem) = (v, rem);
+        self.root = self.settle(self.root, at);
+    }
+
+    /// Gives a node another deadline, perhaps another number, and the place for it.
+    pub(super) fn reissue(&mut self, at: u32, vd: i128, seq: Option<u64>) {
+        self.unlink(at);
+        let node = self.node_mut(at);
+        node.vd = vd;
+        node.seq = seq.unwrap_or(node.seq);
+        self.link(at);
+    }
+
+    /// Puts another node in the place of the only one.
+    pub(super) fn replace_lone(&mut self, at: u32, node: Node) {
+        *self.node_mut(at) = node;
+        self.link_lone(at);
     }
 
     fn link_lone(&mut self, at: u32) {

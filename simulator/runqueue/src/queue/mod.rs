@@ -95,15 +95,15 @@ impl RunQueue {
         if task.class() == Class::RealTime {
             return self.real_time.push_back(task);
         }
-        let job = Arc::clone(task.job());
+        let job = task.job();
         job.add_runnable();
         let slot = match self.groups.find(job.key()) {
             Ok(slot) => slot,
             Err(at) => {
                 let group_lag = standing.and_then(|standing| standing.group_lag);
-                let weight = weight(&job, 1);
+                let weight = weight(job, 1);
                 let entity = self.top.enter(weight, self.slice, group_lag.as_ref());
-                self.groups.form(at, job, entity)
+                self.groups.form(at, Arc::clone(job), entity)
             }
         };
         self.counts.add(task.affinity().reach());
@@ -132,8 +132,7 @@ impl RunQueue {
         self.groups.for_each(|group| {
             let weight = group.weight();
             if weight != top.weight_of(group.entity) {
-                let left = top.exit(group.entity);
-                group.entity = top.enter(weight, slice, Some(&left));
+                group.entity = top.reweight(group.entity, weight, slice);
             }
         });
     }

@@ -220,3 +220,29 @@ fn an_overflow_panics() {
 fn a_weight_out_of_range_panics() {
     Eevdf::new().enter(MAX_WEIGHT + 1, MS, None);
 }
+
+/// Another weight is a departure and a return, alone and among others.
+#[test]
+fn a_reweighted_entity_left_and_entered() {
+    let mut random = Random::new(11);
+    for others in 0..4 {
+        for _ in 0..200 {
+            let mut queue = Eevdf::new();
+            for _ in 0..others {
+                queue.enter(1 + random.word() % (1 << 20), MS, None);
+            }
+            let entity = queue.enter(1 + random.word() % (1 << 20), 3 * MS, None);
+            queue.charge(entity, random.word() % (5 * MS));
+            let (weight, mut apart) = (1 + random.word() % (1 << 20), queue.clone());
+            let left = apart.exit(entity);
+            let entered = apart.enter(weight, 2 * MS, Some(&left));
+            let same = queue.reweight(entity, weight, 2 * MS);
+            let seen = |queue: &Eevdf, entity| {
+                let (times, seq) = (queue.times_of(entity), queue.seq_of(entity));
+                (times, seq, queue.weight_of(entity), queue.lag_of(entity), queue.base(), queue.total())
+            };
+            assert_eq!(seen(&queue, same), seen(&apart, entered));
+            assert!(queue.is_consistent());
+        }
+    }
+}
