@@ -10,6 +10,9 @@ use clockweave::output::is_dash;
 use clockweave_model::{QuantityError, Seconds};
 use glob::Pattern;
 
+/// Least memory that work which may spill takes.
+pub(crate) const SMALLEST_MEMORY: u64 = 1 << 20;
+
 /// Options of every command.
 #[derive(Args)]
 pub(crate) struct GlobalArgs {

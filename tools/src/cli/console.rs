@@ -31,7 +31,8 @@ fn to_stderr(text: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-fn json(report: &impl Serialize) -> Result<String, Failure> {
+/// A report as JSON.
+pub(crate) fn json(report: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(report)
         .map_err(|error| Failure::environment(format!("the report is no JSON: {error}")))
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &DiffArgs, console: &Console) -> Result<Outcome, Failure
         MergeOptions { memory: args.spill.memory, scratch: args.spill.scratch(), ..MergeOptions::default() };
     let compared = diff::diff(&args.a, &args.b, &options).map_err(|error| match error {
         DiffError::Merge(error) => Failure::of_merge(error, std::path::Path::new("-")),
-        DiffError::Run(error) => error.into(),
+        DiffError::Recorded(error) => error.into(),
         DiffError::Io { ref source, .. } => Failure::access(&error, source),
         DiffError::Trace { error, path } => match *error {
             TraceRunError::Scratch { .. } => Failure::scratch(error),

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clockweave::merge::{MergeError, RebuildError};
 use clockweave::output::{Output, OutputError, is_dash};
 use clockweave::record::RecordFailure;
+use clockweave::recorded::RecordedError;
 use clockweave::recover::RecoverError;
 use clockweave::run::RunError;
 use clockweave::scheduling::SchedulingError;
@@ -202,6 +203,16 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match &error {
             RunError::Io { source, .. } => Self::access(&error, source),
+            _ => Self::input(error),
+        }
+    }
+}
+
+impl From<RecordedError> for Failure {
+    fn from(error: RecordedError) -> Self {
+        match error {
+            RecordedError::Run(error) => error.into(),
+            RecordedError::Io { ref source, .. } => Self::access(&error, source),
             _ => Self::input(error),
         }
     }

@@ -12,11 +12,9 @@ use clockweave_model::Seconds;
 use glob::Pattern;
 use serde::Serialize;
 
-use super::arguments::{SpillArgs, pattern, seconds};
+use super::arguments::{SMALLEST_MEMORY, SpillArgs, pattern, seconds};
 use super::console::{Console, RefusedLine, counted};
 use super::failure::{Failure, Outcome, commit};
-
-const SMALLEST_MEMORY: u64 = 1 << 20;
 
 const NOTES: &str = "\
 Columns: time_num time_den ts domain_id unit local_cycle event phase

@@ -14,6 +14,7 @@ mod manual;
 mod merge;
 mod record;
 mod recover;
+mod report;
 mod runqueue;
 mod scenarios;
 mod validate;
@@ -50,6 +51,7 @@ enum Command {
     Recover(recover::RecoverArgs),
     Inspect(inspect::InspectArgs),
     Diff(diff::DiffArgs),
+    Report(report::ReportArgs),
     Validate(validate::ValidateArgs),
     Engine(engine::EngineArgs),
     #[command(name = "runqueue")]
@@ -81,6 +83,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Merge(args) => merge::run(&args, &console),
         Command::Recover(args) => recover::run(&args, &console),
         Command::Diff(args) => diff::run(&args, &console),
+        Command::Report(args) => report::run(&args, &console),
         Command::Inspect(args) => inspect::run(&args, &console),
         Command::Man(args) => manual::man(&args, Cli::command(), &console),
         Command::Completions(args) => manual::completions(&args, Cli::command(), &console),

@@ -1,6 +1,5 @@
 //! One side of a comparison: what it is, and its rows.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,8 +10,7 @@ use super::row::Parsed;
 use crate::logs::{Lines, Step, excerpt};
 use crate::merge::{self, MergeError, MergeOptions, TextFormat};
 use crate::output::is_dash;
-use crate::run::{Run, RunError};
-use crate::trace::{TraceRun, TraceRunError, decoded, peek};
+use crate::recorded::{Found, Recorded, RecordedError, beginning};
 
 /// Bytes of the buffer that lines are cut from.
 const BUFFER: usize = 128 * 1024;
@@ -29,25 +27,9 @@ pub enum DiffError {
         /// The error.
         source: io::Error,
     },
-    /// The directory is no run.
+    /// It is no recorded run.
     #[error(transparent)]
-    Run(#[from] RunError),
-    /// The trace is no run.
-    #[error("{}: {error}", path.display())]
-    Trace {
-        /// The side.
-        path: PathBuf,
-        /// The error.
-        error: Box<TraceRunError>,
-    },
-    /// The trace is damaged.
-    #[error("{}: the trace is damaged {cut}; `clockweave recover` keeps what stands before", path.display())]
-    Damaged {
-        /// The side.
-        path: PathBuf,
-        /// Where and why.
-        cut: String,
-    },
+    Recorded(#[from] RecordedError),
     /// The file is neither a trace nor a merged log.
     #[error("{}: found {found}, expected a run directory, a trace, or a merged log of one run (tsv)", path.display())]
     Kind {
@@ -82,8 +64,7 @@ pub enum DiffError {
 }
 
 enum Kind {
-    Run(Run),
-    Trace(TraceRun),
+    Run(Recorded),
     /// Taken by the thread that reads it.
     Log(Mutex<Option<Box<dyn Read + Send>>>),
 }
@@ -96,38 +77,18 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn open(path: &Path, options: &MergeOptions) -> Result<Self, DiffError> {
-        let io = |source| DiffError::Io { path: path.to_owned(), source };
-        let owned = path.to_owned();
-        if !is_dash(path) && fs::metadata(path).map_err(io)?.is_dir() {
-            return Ok(Self { path: owned, kind: Kind::Run(Run::open(path)?) });
-        }
-        let source: Box<dyn Read + Send> =
-            if is_dash(path) { Box::new(io::stdin()) } else { Box::new(fs::File::open(path).map_err(io)?) };
-        let (text, _) = decoded(source).map_err(io)?;
-        let (head, whole) = peek(text).map_err(io)?;
-        let kind = match &head[..] {
-            b"time" => Kind::Log(Mutex::new(Some(Box::new(whole)))),
-            [0x0a, ..] => {
-                let trace = TraceRun::read(whole, &options.scratch, &mut ());
-                let trace = trace.map_err(|error| {
-                    let error = Box::new(error);
-                    DiffError::Trace { path: path.to_owned(), error }
-                })?;
-                if let Some(cut) = &trace.cut {
-                    return Err(DiffError::Damaged { path: owned, cut: cut.to_string() });
+        let kind = match Recorded::find(path, &options.scratch, &mut ())? {
+            Found::Run(run) => Kind::Run(run),
+            Found::Other(head, whole) => match &head[..] {
+                b"time" => Kind::Log(Mutex::new(Some(whole))),
+                b"run\t" => {
+                    let found = "a merged log of several runs".to_owned();
+                    return Err(DiffError::Kind { path: path.to_owned(), found });
                 }
-                Kind::Trace(trace)
-            }
-            b"run\t" => {
-                let found = "a merged log of several runs".to_owned();
-                return Err(DiffError::Kind { path: owned, found });
-            }
-            other => {
-                let found = format!("a file that begins with `{}`", excerpt(other));
-                return Err(DiffError::Kind { path: owned, found });
-            }
+                other => return Err(DiffError::Kind { path: path.to_owned(), found: beginning(other) }),
+            },
         };
-        Ok(Self { path: owned, kind })
+        Ok(Self { path: path.to_owned(), kind })
     }
 
     /// What messages call it.
@@ -139,8 +100,7 @@ impl Side {
     pub(super) fn feed(&self, options: &MergeOptions, send: SyncSender<Vec<u8>>) -> Result<(), DiffError> {
         let mut out = Sender(send);
         let run = match &self.kind {
-            Kind::Run(run) => run,
-            Kind::Trace(trace) => &trace.run,
+            Kind::Run(run) => run.run(),
             Kind::Log(text) => {
                 let text = text.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
                 let Some(mut text) = text else { return Ok(()) };

@@ -13,6 +13,7 @@ mod selection;
 mod source;
 
 pub use catalog::Catalog;
+pub(crate) use catalog::Unit;
 pub(crate) use fault::excerpt;
 pub use fault::{Fault, LineError};
 pub(crate) use lines::{Lines, Step};

@@ -3,7 +3,7 @@
 use super::MergeError;
 
 /// A stream in order, standing on its current item.
-pub(super) trait Ordered {
+pub(crate) trait Ordered {
     /// What is compared.
     type Key: Copy + Ord;
     /// The key of the current item.
@@ -16,7 +16,7 @@ pub(super) trait Ordered {
 
 /// Gives `emit` every item of `streams`, each of which stands on its first, smallest key first and
 /// equal keys in the order of the streams.
-pub(super) fn merge<S: Ordered>(
+pub(crate) fn merge<S: Ordered>(
     streams: &mut [S],
     mut emit: impl FnMut(&mut S) -> Result<(), MergeError>,
 ) -> Result<(), MergeError> {

@@ -37,8 +37,9 @@ use text::Text;
 use timeline::{OnLattice, Timeline, Wide};
 
 pub use filter::Filter;
+pub(crate) use kway::{Ordered, merge as merge_ordered};
 pub use pftrace::{RebuildError, merge_pftrace};
-pub(crate) use rows::RowWriter;
+pub(crate) use rows::{Row, RowWriter};
 pub use sqlite::merge_sqlite;
 pub use text::TextFormat;
 
@@ -122,6 +123,9 @@ pub enum MergeError {
     /// The logs cannot become a trace.
     #[error(transparent)]
     Rebuild(#[from] RebuildError),
+    /// A row that what takes the rows refused.
+    #[error("{0}")]
+    Row(String),
     /// The database could not be written.
     #[error("writing the database: {0}")]
     Database(Box<rusqlite::Error>),

@@ -16,6 +16,8 @@ mod output_rules;
 mod record;
 mod recorded_runs;
 mod recover;
+mod report;
+mod report_sql;
 mod reports;
 mod runqueue;
 mod salvage;

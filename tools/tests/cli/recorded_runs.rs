@@ -44,7 +44,7 @@ to = "a-sink.in"
 batches = 2000
 "#;
 
-fn engine() -> Engine {
+pub(crate) fn engine() -> Engine {
     let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-engine");
     let dirs = EngineDirs { compiled, ..EngineDirs::from_env().expect("a folder for the engine") };
     Engine::open(&dirs).unwrap_or_else(|error| {
