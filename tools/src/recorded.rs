@@ -57,8 +57,8 @@ pub enum RecordedError {
 }
 
 enum Form {
-    Directory(Run),
-    Trace(TraceRun),
+    Directory(Box<Run>),
+    Trace(Box<TraceRun>),
 }
 
 /// A recorded run.
@@ -114,14 +114,14 @@ impl Recorded {
         })?;
         match &trace.cut {
             Some(cut) => Err(RecordedError::Damaged { path: path.to_owned(), cut: cut.to_string() }),
-            None => Ok(Found::Run(Self(Form::Trace(trace)))),
+            None => Ok(Found::Run(Self(Form::Trace(Box::new(trace))))),
         }
     }
 
     /// The run in a directory: its logs, or its trace if it was recorded without text.
     fn directory(path: &Path, scratch: &Path, progress: &mut dyn Progress) -> Result<Self, RecordedError> {
         let refused = match Run::open(path) {
-            Ok(run) => return Ok(Self(Form::Directory(run))),
+            Ok(run) => return Ok(Self(Form::Directory(Box::new(run)))),
             Err(error) => error,
         };
         let trace = path.join(TRACE_FILE);

@@ -7,8 +7,6 @@ use clap::Args;
 use clockweave::diff::{self, DiffError, DiffReport, DiffRow, Difference, Divergence};
 use clockweave::merge::MergeOptions;
 use clockweave::output::is_dash;
-use clockweave::trace::TraceRunError;
-use clockweave_validators::scan::ReadError;
 use serde::Serialize;
 
 use super::arguments::SpillArgs;
@@ -66,11 +64,6 @@ pub(crate) fn run(args: &DiffArgs, console: &Console) -> Result<Outcome, Failure
         DiffError::Merge(error) => Failure::of_merge(error, std::path::Path::new("-")),
         DiffError::Recorded(error) => error.into(),
         DiffError::Io { ref source, .. } => Failure::access(&error, source),
-        DiffError::Trace { error, path } => match *error {
-            TraceRunError::Scratch { .. } => Failure::scratch(error),
-            TraceRunError::Read(ReadError::Io { ref source, .. }) => Failure::reading(&path, &error, source),
-            error => Failure::input(error).about(&path),
-        },
         error => Failure::input(error),
     })?;
     if args.json {

@@ -12,8 +12,10 @@ use clockweave::recorded::RecordedError;
 use clockweave::recover::RecoverError;
 use clockweave::run::RunError;
 use clockweave::scheduling::SchedulingError;
+use clockweave::trace::TraceRunError;
 use clockweave_simulator::{RecordError, RunError as SimulationError};
 use clockweave_validators::engine::EngineError;
+use clockweave_validators::scan::ReadError;
 
 /// How a command ended that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +215,11 @@ impl From<RecordedError> for Failure {
         match error {
             RecordedError::Run(error) => error.into(),
             RecordedError::Io { ref source, .. } => Self::access(&error, source),
+            RecordedError::Trace { error, path } => match *error {
+                TraceRunError::Scratch { .. } => Self::scratch(error),
+                TraceRunError::Read(ReadError::Io { ref source, .. }) => Self::reading(&path, &error, source),
+                error => Self::input(error).about(&path),
+            },
             _ => Self::input(error),
         }
     }

@@ -12,7 +12,7 @@ use crate::fixture;
 use crate::record::record;
 
 /// Commands that write a file; `RUN` stands for a run directory, `TRACE` for a trace.
-pub(crate) const WRITERS: [&[&str]; 8] = [
+pub(crate) const WRITERS: [&[&str]; 11] = [
     &["merge", "RUN"],
     &["merge", "RUN", "--format", "csv"],
     &["merge", "RUN", "--format", "jsonl"],
@@ -21,10 +21,13 @@ pub(crate) const WRITERS: [&[&str]; 8] = [
     &["recover", "TRACE"],
     &["recover", "TRACE", "--unwrap"],
     &["recover", "TRACE", "--salvage"],
+    &["report", "TRACE", "--csv"],
+    &["report", "TRACE", "--json"],
+    &["report", "TRACE", "--svg"],
 ];
 
 /// Commands whose data goes to stdout.
-const PRINTERS: [&[&str]; 12] = [
+const PRINTERS: [&[&str]; 15] = [
     &["merge", "RUN"],
     &["merge", "RUN", "--format", "csv"],
     &["merge", "RUN", "--format", "jsonl"],
@@ -36,6 +39,9 @@ const PRINTERS: [&[&str]; 12] = [
     &["inspect", "TRACE", "--lint", "--json"],
     &["diff", "RUN", "RUN"],
     &["diff", "TRACE", "TRACE", "--json"],
+    &["report", "RUN"],
+    &["report", "TRACE", "--csv"],
+    &["report", "TRACE", "--json", "--transaction", "1"],
     &["man", "merge"],
 ];
 
@@ -81,7 +87,7 @@ impl Place {
             other => other.into(),
         };
         let mut words: Vec<OsString> = command.iter().map(word).collect();
-        if matches!(command[0], "merge" | "diff") {
+        if matches!(command[0], "merge" | "diff" | "report") {
             words.extend(["--temp-dir".into(), self.scratch.clone().into()]);
         }
         words

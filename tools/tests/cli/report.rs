@@ -417,6 +417,32 @@ fn runs_that_are_none_or_damaged_are_refused() {
 }
 
 #[test]
+fn memory_bounds_what_is_held_and_changes_no_figure() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, scratch) = (place.path().join("run"), place.path().join("scratch"));
+    fs::create_dir(&scratch).unwrap();
+    let odd = ["--batches", "20000", "--set", "domains.sm.frequency=\"913.7MHz\""];
+    record("fifo", &dir, &odd).expect(0, &[]);
+    let little = ["--csv", "--memory", "1MiB", "--temp-dir", scratch.to_str().unwrap()];
+    // More distinct latencies than a share of 1 MiB holds.
+    assert_eq!(report(&dir, &little).expect(0, &[]).text(), report(&dir, &["--csv"]).expect(0, &[]).text());
+    assert_eq!(names(&scratch), Vec::<String>::new());
+    // Packets that are never consumed.
+    four_packets(&dir);
+    let mut log = log("wclk", 1, &[]);
+    for n in 0..3000 {
+        log += &format!("{n}\t1\tfifo.write\t1\t{}\t1\t0\t{n}\n", n + 1);
+    }
+    fs::write(dir.join("text-domain-wclk.log"), log).unwrap();
+    for stray in ["sm", "lts"] {
+        fs::remove_file(dir.join(format!("text-domain-{stray}.log"))).unwrap();
+    }
+    report(&dir, &little).expect(2, &["FIFO 1: found ", "packets written and not consumed", "--memory"]);
+    assert_eq!(figures(report(&dir, &["--csv"]).expect(0, &[]).text())["fifo.1.written"], "3000");
+    assert_eq!(names(&scratch), Vec::<String>::new());
+}
+
+#[test]
 fn a_run_recorded_without_text_is_read_from_its_trace() {
     let place = tempfile::tempdir().unwrap();
     let (both, alone) = (place.path().join("both"), place.path().join("alone"));

@@ -96,6 +96,9 @@ fn every_key_of_every_report_is_documented() {
     let log = two.join("text-domain-sm.log");
     fs::write(&log, fs::read_to_string(&log).unwrap().replace("18446744073709551615", "1")).unwrap();
     take(run([text(&["diff", "--json"]), vec![one.into(), two.into()]].concat()));
+    let report = ["report", "--json", "--assert", "fifo.*.p99 < 1ns"];
+    take(run([text(&report), vec![path("recorded")]].concat()));
+    take(run([text(&["report", "--json", "--transaction", "1"]), vec![path("recorded")]].concat()));
     // A missing log line, a missing file.
     let recorded = place.path().join("recorded");
     let log = recorded.join("text-domain-sm.log");
@@ -118,6 +121,9 @@ fn every_key_of_every_report_is_documented() {
         "holes",
         "after_a",
         "largest",
+        "longest_edges",
+        "reasons",
+        "since_previous",
     ] {
         assert!(found.contains(key), "the reports above show `{key}`");
     }
