@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clockweave_model::{
-    ClockDomain, FifoEntry, KindTable, Manifest, ManifestDomain, ManifestExtension, ManifestStream,
-    check_printable,
+    ClockDomain, FifoEntry, KindTable, MachineEntry, Manifest, ManifestDomain, ManifestExtension,
+    ManifestStream, check_printable,
 };
 
 use crate::bucket::OpenBucket;
@@ -19,9 +19,9 @@ use crate::error::RecordError;
 use crate::ledger::Ledger;
 use crate::lossy::LossyRecorder;
 use crate::pftrace::{
-    ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Cadence, Compression, Framing,
-    FullSink, METADATA_PER_NAME, Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, TRACE_BLOCK_BYTES, TraceSink,
-    TrackPlan, View, Wrapper, kind_names,
+    ArgsEncoding, Arguments, CHECKPOINT_EVENTS, CHECKPOINT_EVENTS_PER_UNIT, Cadence, Compression, Events,
+    Framing, FullSink, METADATA_PER_NAME, Preamble, RunFacts, SEQUENCE, SMALLEST_EVENT, SchedPlan,
+    ScheduledSink, Scheduling, TRACE_BLOCK_BYTES, TraceSink, TrackPlan, View, Wrapper, kind_names,
 };
 use crate::producer::Producer;
 use crate::roster::{Declarations, Roster, StreamId};
@@ -66,6 +66,7 @@ pub struct RecorderBuilder {
     disabled: bool,
     kinds: KindTable,
     fifos: BTreeMap<u32, FifoEntry>,
+    machines: Vec<MachineEntry>,
     configuration: BTreeMap<String, String>,
     declared: Declarations,
 }
@@ -95,6 +96,7 @@ impl RecorderBuilder {
             disabled: false,
             kinds: KindTable::default(),
             fifos: BTreeMap::new(),
+            machines: Vec::new(),
             configuration: BTreeMap::new(),
             declared: Declarations::default(),
         }
@@ -244,6 +246,14 @@ impl RecorderBuilder {
         self
     }
 
+    /// States a machine in the manifest, and shows in the trace what the scheduling events of its unit say, as
+    /// Perfetto's own scheduling. Such a trace is one file, and every event counts: it can be neither lossy nor
+    /// rotated.
+    pub fn machine(&mut self, machine: MachineEntry) -> &mut Self {
+        self.machines.push(machine);
+        self
+    }
+
     /// Declares a clock domain; the same one may be declared again.
     ///
     /// # Errors
@@ -387,9 +397,10 @@ impl RecorderBuilder {
         let roster = self.declared.freeze();
         let fifos: Vec<FifoEntry> = self.fifos.into_values().collect();
         let shown = if self.view == View::Full { &fifos[..] } else { &[] };
-        let tracks = TrackPlan::new(&self.run_id, &roster, shown);
+        let mut tracks = TrackPlan::new(&self.run_id, &roster, shown);
+        let machines = SchedPlan::new(&self.machines, &roster, &mut tracks)?;
         let names = self.kinds.iter().map(|(_, name)| METADATA_PER_NAME + name.len()).sum::<usize>();
-        let needed = names + tracks.metadata_bytes();
+        let needed = names + tracks.metadata_bytes() + machines.group_bytes();
         if needed > self.metadata_bytes {
             return Err(RecordError::MetadataBudget { needed, budget: self.metadata_bytes });
         }
@@ -408,6 +419,7 @@ impl RecorderBuilder {
             kinds: &self.kinds,
             roster: &roster,
             tracks: &tracks,
+            machines: &self.machines,
         };
         let manifest = description.manifest(ring_capacity, fifos.clone(), self.configuration);
         let manifest_bytes = directory::write_file(&self.dir, MANIFEST_FILE, &manifest.to_json())?;
@@ -425,7 +437,8 @@ impl RecorderBuilder {
         }
         // What is derived repeats nothing that hints tell of.
         let full = self.view == View::Full;
-        let hinted = compressed && self.compression.uses_hints() && !full;
+        let plain = machines.is_empty();
+        let hinted = compressed && self.compression.uses_hints() && !full && plain;
         let hints =
             if hinted || self.args == ArgsEncoding::Annotations && !full { HINTS_PER_BLOCK } else { 0 };
         let trace = trace_file.map(|file| (setup.outlet(TRACE_BLOCK_BYTES, hints), file));
@@ -436,6 +449,17 @@ impl RecorderBuilder {
             .map(|(outlet, file)| Framing::new(outlet, file, compressed, description.preamble(), cadence));
         let outputs = match (framing, self.args) {
             (None, _) => Outputs::without_trace(text),
+            (Some(framing), args) if !plain => {
+                let events = match args {
+                    _ if full => {
+                        Events::Full(FullSink::new(framing, args, &roster, &self.kinds, fifos, tracks))
+                    }
+                    ArgsEncoding::Debug => Events::Debug(description.trace(framing)),
+                    ArgsEncoding::Annotations => Events::Annotations(description.trace(framing)),
+                };
+                let open = |framing: &mut Framing| Scheduling::open(machines, &self.kinds, framing);
+                Outputs::with_scheduling(ScheduledSink::new(events, open), text)
+            }
             (Some(framing), args) if full => {
                 let trace = FullSink::new(framing, args, &roster, &self.kinds, fifos, tracks);
                 Outputs::with_full(trace, text)
@@ -476,6 +500,13 @@ impl RecorderBuilder {
     /// Events between checkpoints, and per file.
     fn cadence(&self) -> Result<Cadence, RecordError> {
         let most = CHECKPOINT_EVENTS.max(CHECKPOINT_EVENTS_PER_UNIT * self.declared.unit_count() as u64);
+        if !self.machines.is_empty() && (self.rotate_events.is_some() || !self.lossless) {
+            let (option, expected) = match self.rotate_events {
+                Some(_) => ("rotate_events", "one file: a machine's scheduling goes on from its first event"),
+                None => ("lossy", "no loss: a machine's scheduling needs every event"),
+            };
+            return Err(RecordError::BadOption { option, found: self.rotate_events.unwrap_or(1), expected });
+        }
         let given =
             [("checkpoint_interval", self.checkpoint_interval), ("rotate_events", self.rotate_events)];
         for (option, value) in given {
@@ -502,6 +533,7 @@ struct Description<'a> {
     kinds: &'a KindTable,
     roster: &'a Roster,
     tracks: &'a TrackPlan,
+    machines: &'a [MachineEntry],
 }
 
 impl Description<'_> {
@@ -533,6 +565,7 @@ impl Description<'_> {
             view: self.view.name().to_owned(),
             args: self.args.name().to_owned(),
             fifos,
+            machines: self.machines.to_vec(),
         });
         manifest
     }
@@ -543,6 +576,7 @@ impl Description<'_> {
             tool_version: self.tool_version,
             view: self.view,
             lossless: self.lossless,
+            schedules: !self.machines.is_empty(),
         };
         Preamble::new(&facts, self.roster, self.tracks, self.kinds, self.args)
     }

@@ -95,6 +95,15 @@ pub enum RecordError {
         /// What is accepted.
         expected: &'static str,
     },
+    /// A machine that does not fit the run.
+    #[error(
+        "the machine of unit `{unit}` does not fit: expected one machine of a unit with a stream, and threads whose \
+         job and CPUs are among its own"
+    )]
+    BadMachine {
+        /// The unit.
+        unit: String,
+    },
     /// Names and tracks do not fit their budget.
     #[error(
         "the names of units, kinds and tracks take {needed} bytes, more than the metadata budget of {budget}; \

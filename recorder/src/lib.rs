@@ -71,7 +71,6 @@ pub use directory::{MANIFEST_FILE, STATS_FILE, TRACE_FILE, is_run_file, segment_
 pub use error::RecordError;
 pub use lossy::LossyRecorder;
 pub use pftrace::{ArgsEncoding, Compression, UnknownCompression, View};
-pub use pftrace::{PrevState, SchedEvent, SchedProcess, SchedTask, SchedThread, SchedTrace, SchedTrack};
 pub use producer::Producer;
 pub use roster::StreamId;
 pub use serial::SerialRecorder;

@@ -17,13 +17,13 @@ mod instant;
 mod interning;
 mod packet;
 mod sched;
+mod scheduled;
 pub(crate) mod schema;
 mod sink;
 mod tracks;
 mod varint;
 
 pub use compression::{Compression, UnknownCompression};
-pub use sched::{PrevState, SchedEvent, SchedProcess, SchedTask, SchedThread, SchedTrace, SchedTrack};
 
 pub(crate) use checkpoint::{
     CLOCK_TRACE_FILE, Preamble, RunFacts, clock_snapshot, first_state, marker_packet, track_packet,
@@ -35,6 +35,8 @@ pub(crate) use framing::{BLOCK_BYTES as TRACE_BLOCK_BYTES, Blocks, Cadence, Fram
 pub(crate) use full::FullSink;
 pub(crate) use interning::kind_names;
 pub(crate) use packet::{bytes, field, fixed64};
+pub(crate) use sched::{SchedPlan, Scheduling};
+pub(crate) use scheduled::{Events, ScheduledSink};
 pub(crate) use sink::TraceSink;
 pub(crate) use tracks::{TrackPlan, Uuids};
 

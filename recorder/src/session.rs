@@ -14,7 +14,7 @@ use crate::directory::{self, Claim, STATS_FILE, TRACE_FILE, segment_name};
 use crate::error::RecordError;
 use crate::frontier::Waits;
 use crate::ledger::Ledger;
-use crate::pftrace::{Annotations, DebugFields, FullSink, TraceSink};
+use crate::pftrace::{Annotations, DebugFields, FullSink, ScheduledSink, TraceSink};
 use crate::roster::Roster;
 use crate::sink::{SegmentTotals, Sink};
 use crate::stats::{
@@ -31,10 +31,12 @@ pub(crate) enum Outputs {
     Hinted(TraceSink<DebugFields<true>>),
     Annotations(TraceSink<Annotations>),
     Full(Box<FullSink>),
+    Scheduled(Box<ScheduledSink>),
     DebugAndText((TraceSink<DebugFields<false>>, TextSink)),
     HintedAndText((TraceSink<DebugFields<true>>, TextSink)),
     AnnotationsAndText((TraceSink<Annotations>, TextSink)),
     FullAndText((Box<FullSink>, TextSink)),
+    ScheduledAndText((Box<ScheduledSink>, TextSink)),
 }
 
 /// Runs an expression with the one sink there is.
@@ -47,10 +49,12 @@ macro_rules! with_sink {
             Outputs::Hinted($sink) => $body,
             Outputs::Annotations($sink) => $body,
             Outputs::Full($sink) => $body,
+            Outputs::Scheduled($sink) => $body,
             Outputs::DebugAndText($sink) => $body,
             Outputs::HintedAndText($sink) => $body,
             Outputs::AnnotationsAndText($sink) => $body,
             Outputs::FullAndText($sink) => $body,
+            Outputs::ScheduledAndText($sink) => $body,
         }
     };
 }
@@ -86,6 +90,14 @@ impl Outputs {
         match text {
             None => Self::Full(trace),
             Some(text) => Self::FullAndText((trace, text)),
+        }
+    }
+
+    pub(crate) fn with_scheduling(trace: ScheduledSink, text: Option<TextSink>) -> Self {
+        let trace = Box::new(trace);
+        match text {
+            None => Self::Scheduled(trace),
+            Some(text) => Self::ScheduledAndText((trace, text)),
         }
     }
 }
@@ -290,6 +302,9 @@ impl Session {
         }
         if self.disabled {
             return Ok(self.stats(&RunTotals::default(), bucket, &Figures::default()));
+        }
+        if let (Some(running), Some(last)) = (&mut self.running, &totals.last_committed) {
+            with_sink!(&mut running.outputs, sink => sink.end_at(last.floor_ns()));
         }
         let result = self.abandon().and_then(|figures| {
             let stats = self.stats(totals, bucket, &figures);

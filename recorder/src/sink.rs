@@ -48,6 +48,9 @@ pub(crate) trait Sink {
     /// the end.
     fn flush(&mut self);
 
+    /// The run ended at `ns`, which is not before the last event.
+    fn end_at(&mut self, _ns: i64) {}
+
     /// Hands over what is left.
     fn finish(&mut self);
 
@@ -89,6 +92,10 @@ impl<S: Sink> Sink for Box<S> {
         (**self).flush();
     }
 
+    fn end_at(&mut self, ns: i64) {
+        (**self).end_at(ns);
+    }
+
     fn finish(&mut self) {
         (**self).finish();
     }
@@ -118,6 +125,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn flush(&mut self) {
         self.0.flush();
         self.1.flush();
+    }
+
+    fn end_at(&mut self, ns: i64) {
+        self.0.end_at(ns);
+        self.1.end_at(ns);
     }
 
     fn finish(&mut self) {

@@ -250,6 +250,9 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
             reader: graph.cx.fabric.unit_name(fifo.reader).to_owned(),
         });
     }
+    for machine in &graph.machines {
+        builder.machine(machine.clone());
+    }
     let recorder = match options.lossy {
         None => Target::Lossless(builder.start_serial()?),
         Some(ring_capacity) => {

@@ -12,6 +12,5 @@ pub mod recorded;
 pub mod recover;
 pub mod report;
 pub mod run;
-pub mod scheduling;
 pub mod scratch;
 pub mod trace;

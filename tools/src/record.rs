@@ -141,7 +141,7 @@ pub fn record(
 }
 
 /// The directory to record into, and whether it was created for that.
-pub(crate) fn take_directory(
+fn take_directory(
     run_id: &str,
     place: &Place,
     source: Option<&Path>,

@@ -1,6 +1,6 @@
 -- The fixed facts of the threads of a modelled machine, by its own words.
 WITH cfg AS (
-  SELECT t.utid, t.name,
+  SELECT t.utid, t.upid, t.name, t.tid, t.end_ts,
     EXTRACT_ARG(s.arg_set_id, 'debug.weight') AS weight,
     EXTRACT_ARG(s.arg_set_id, 'debug.mask') AS mask,
     EXTRACT_ARG(s.arg_set_id, 'debug.slice') AS r,

@@ -1,5 +1,6 @@
-SELECT 'thread ' || name || ' is ready from ' || ts || ' ns for ' || waits || ' ns, at most ' || patience || ' are allowed'
+SELECT 'thread ' || name || ' is ready from ' || ts || ' ns on and never runs again, for ' || waits || ' ns; at most ' || patience || ' are allowed'
 FROM (
-  SELECT cfg.name, cfg.patience, s.ts, IIF(s.dur < 0, trace_end() - s.ts, s.dur) AS waits
-  FROM thread_state s JOIN cfg USING (utid) WHERE s.state IN ('R', 'R+')
+  SELECT cfg.name, cfg.patience, s.ts, trace_end() - s.ts AS waits
+  FROM thread_state s JOIN cfg USING (utid)
+  WHERE s.state IN ('R', 'R+') AND s.dur < 0 AND cfg.end_ts IS NULL
 ) WHERE waits > patience

@@ -34,6 +34,7 @@ mod event;
 mod lattice;
 mod manifest;
 mod quantity;
+mod scheduling;
 mod time;
 
 pub use domain::{
@@ -43,4 +44,7 @@ pub use event::{EventRecord, KindError, KindId, KindShape, KindTable, MAX_KINDS,
 pub use lattice::Lattice;
 pub use manifest::{FifoEntry, Manifest, ManifestDomain, ManifestError, ManifestExtension, ManifestStream};
 pub use quantity::{Frequency, QuantityError, Seconds};
+pub use scheduling::{
+    Left, MOST_CPUS, MOST_THREADS, MachineEntry, MachineJob, MachineThread, SchedKind, SchedRecord,
+};
 pub use time::{ExactTime, TimeError};

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{ClockDomain, ClockDomains, DomainError};
 use crate::event::check_printable;
 use crate::quantity::Seconds;
+use crate::scheduling::MachineEntry;
 
 const VERSION: u64 = 1;
 /// Longest name accepted when reading.
@@ -144,6 +145,9 @@ pub struct ManifestExtension {
     pub args: String,
     /// The FIFOs by id.
     pub fifos: Vec<FifoEntry>,
+    /// Machines that schedule threads, by unit id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineEntry>,
 }
 
 /// The manifest of a run.

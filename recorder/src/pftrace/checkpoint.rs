@@ -21,6 +21,9 @@ const CLOCK_ABSOLUTE: u32 = 65;
 /// Perfetto's clock for times that mean nothing outside the file.
 pub(crate) const CLOCK_TRACE_FILE: u32 = 11;
 
+/// The boot clock, which scheduling packets count in.
+const CLOCK_BOOT: u32 = 6;
+
 /// Number of the extension field of the track event.
 pub(crate) const EXTENSION_FIELD: i32 = 9900;
 /// The fields of the extension message and their types, numbered from 1.
@@ -57,6 +60,7 @@ pub(crate) struct Preamble {
     /// `clock.domain` per domain, then `run`.
     pub(crate) explanations: Vec<Vec<u8>>,
     state: TracePacket,
+    schedules: bool,
 }
 
 /// What the `run` instant says.
@@ -65,6 +69,8 @@ pub(crate) struct RunFacts<'a> {
     pub(crate) tool_version: &'a str,
     pub(crate) view: View,
     pub(crate) lossless: bool,
+    /// Whether there are scheduling packets.
+    pub(crate) schedules: bool,
 }
 
 impl Preamble {
@@ -87,6 +93,7 @@ impl Preamble {
                 interned_data: Some(interning::tables(kinds, args, facts.view, facts.lossless)),
                 ..first_state()
             },
+            schedules: facts.schedules,
         }
     }
 
@@ -104,7 +111,15 @@ impl Preamble {
     /// The state packet at `ns`; it clears what the reader knew and declares clocks and names. It
     /// carries no event, because one in a packet with a snapshot would be dropped.
     pub(crate) fn state(&mut self, ns: u64) -> Vec<u8> {
-        self.state.clock_snapshot = Some(clock_snapshot(ns));
+        let mut snapshot = clock_snapshot(ns);
+        if self.schedules {
+            snapshot.clocks.push(Clock {
+                clock_id: Some(CLOCK_BOOT),
+                timestamp: Some(ns),
+                is_incremental: None,
+            });
+        }
+        self.state.clock_snapshot = Some(snapshot);
         let entry = self.state.entry();
         self.state.first_packet_on_sequence = None;
         entry

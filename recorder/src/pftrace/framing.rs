@@ -223,6 +223,13 @@ impl Framing {
         self.ended.push(SegmentTotals { events, dropped: self.lost });
     }
 
+    /// Goes on to `ns` without an event; gives the time since the last one.
+    pub(crate) fn pass_to(&mut self, ns: i64) -> u64 {
+        let delta = (ns - self.last_ns).unsigned_abs();
+        self.last_ns = ns;
+        delta
+    }
+
     /// Where the next packet may be written; [`Framing::take`] then takes it.
     #[inline(always)]
     pub(crate) fn slot(&mut self) -> &mut [u8; ROOM] {

@@ -152,6 +152,10 @@ impl FullSink {
         }
     }
 
+    pub(crate) fn framing(&mut self) -> &mut Framing {
+        &mut self.framing
+    }
+
     fn write_event(&mut self, ns: i64, event: &Event<'_>) {
         let (unit, record) = (&self.units[event.unit], event.record);
         let (domain_id, time) = self.instants.describe(unit.domain, record.cycle);
@@ -237,7 +241,7 @@ impl FullSink {
     }
 
     /// Writes what follows from the instant that is over.
-    fn close_instant(&mut self) {
+    pub(crate) fn close_instant(&mut self) {
         if self.touched_fifos.is_empty() && self.touched_units.is_empty() {
             return;
         }

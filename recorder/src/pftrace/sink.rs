@@ -31,6 +31,12 @@ impl<A: Arguments> TraceSink<A> {
     }
 }
 
+impl<A> TraceSink<A> {
+    pub(crate) fn framing(&mut self) -> &mut Framing {
+        &mut self.framing
+    }
+}
+
 impl<A: Arguments> Sink for TraceSink<A> {
     #[inline(always)]
     fn event(&mut self, ns: i64, event: &Event<'_>) {

@@ -11,6 +11,7 @@ mod guide;
 mod reading;
 mod rotation;
 mod run_directory;
+mod scheduling;
 mod schemas;
 mod stored_sample;
 mod total_order;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clockweave_model::{ExactTime, FifoEntry, KindId, Phase};
+use clockweave_model::{ExactTime, FifoEntry, KindId, MachineEntry, MachineJob, MachineThread, Phase};
 use clockweave_recorder::{MANIFEST_FILE, RunTotals, STATS_FILE};
 use serde_json::Value;
 
@@ -70,6 +70,18 @@ fn written_files_are_as_the_schemas_describe() {
         stages: 2,
         writer: "u".into(),
         reader: "v".into(),
+    });
+    builder.machine(MachineEntry {
+        unit: "u".into(),
+        cpus: 1,
+        slice_ns: 3,
+        quantum_ns: 1,
+        latency_ns: 2,
+        section_ns: 0,
+        patience_ns: 9,
+        steady: true,
+        jobs: vec![MachineJob { name: "j".into(), weight: 1 }],
+        threads: vec![MachineThread { name: "t".into(), job: 0, cpus: vec![0] }],
     });
     let unit = builder.add_stream(1, 1, "u").unwrap();
     builder.add_stream(2, 2, "v").unwrap();

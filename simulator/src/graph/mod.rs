@@ -20,6 +20,6 @@ pub(crate) use order::canonical_order;
 pub use ports::{Counter, Event, FifoIn, FifoOut, In, Out, Ports, Series, Span};
 pub use tick::{StopReason, Tick};
 pub use topology::Fifo;
-pub(crate) use topology::{Assembly, Topology};
+pub(crate) use topology::{Assembly, Topology, counts_nanoseconds};
 pub use topology_error::TopologyError;
 pub use unit::{Packet, Pipeline, TickResult, Unit, UnitError, WriteError};

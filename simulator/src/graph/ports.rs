@@ -6,7 +6,7 @@
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
-use clockweave_model::KindShape;
+use clockweave_model::{KindShape, MachineEntry};
 
 use super::link::{LinkQueue, Messages};
 use super::payload::Payloads;
@@ -146,6 +146,8 @@ pub(crate) struct Declarations {
     pub(super) kinds: Vec<(String, Shape)>,
     /// Declaring unit of each series, in order of declaration.
     pub(super) series: Vec<u32>,
+    /// Units that are machines.
+    pub(super) machines: Vec<(u32, MachineEntry)>,
 }
 
 /// Collects the ports and kinds of one unit while it is built.
@@ -240,6 +242,12 @@ impl<'a> Ports<'a> {
     pub fn series(&mut self) -> Series {
         self.declarations.series.push(self.unit);
         Series(self.declarations.series.len() as u32 - 1)
+    }
+
+    /// Declares that the unit's events of [`SchedKind`](clockweave_model::SchedKind)s are those of a machine; the
+    /// entry's unit is this one. Its clock domain has a period of 1 ns.
+    pub fn machine(&mut self, machine: MachineEntry) {
+        self.declarations.machines.push((self.unit, machine));
     }
 
     /// Declares that the unit may request a stop.

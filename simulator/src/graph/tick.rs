@@ -256,6 +256,12 @@ impl Tick<'_> {
 
     // Observation.
 
+    /// Whether what is observed is recorded.
+    #[inline]
+    pub fn is_recorded(&self) -> bool {
+        self.fabric.recording.is_some()
+    }
+
     /// Records an event of the unit.
     #[inline]
     pub fn event(&mut self, kind: Event, transaction: u64, value: u64) {

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clockweave_model::{
-    ClockDomain, ClockDomains, Frequency, IMPLICIT_DOMAIN, IMPLICIT_NAME, KindTable, check_printable,
+    ClockDomain, ClockDomains, Frequency, IMPLICIT_DOMAIN, IMPLICIT_NAME, KindTable, MachineEntry,
+    check_printable,
 };
 
 use super::fabric::{Binding, Fabric, FifoSlot, Group, UnitSlot};
@@ -94,6 +95,7 @@ pub(crate) struct Assembly {
     pub(crate) cx: Tick<'static>,
     pub(crate) kinds: KindTable,
     pub(crate) fifos: Vec<FifoFacts>,
+    pub(crate) machines: Vec<MachineEntry>,
 }
 
 /// The graph before start.
@@ -285,6 +287,7 @@ impl Topology {
         self.settle_implicit()?;
         self.check_joins()?;
         let kinds = self.kind_table()?;
+        let machines = self.place_machines()?;
         let order = self.unit_order()?;
         let mut ranks = vec![0u32; order.len()];
         for (rank, &unit) in order.iter().enumerate() {
@@ -324,7 +327,7 @@ impl Topology {
             .map(|(name, shape)| (kinds.id(name).expect("declared kinds are in the table"), *shape))
             .collect();
         fabric.series = series_bases(&self.declarations.series, &ranks);
-        Ok(Assembly { domains, groups, cx: Tick::new(fabric), kinds, fifos })
+        Ok(Assembly { domains, groups, cx: Tick::new(fabric), kinds, fifos, machines })
     }
 
     fn check_joins(&self) -> Result<(), TopologyError> {
@@ -368,6 +371,22 @@ impl Topology {
             kinds.set_shape(id, shape.of_kind());
         }
         Ok(kinds)
+    }
+
+    /// The machines by unit name, each in a domain whose cycles are nanoseconds.
+    fn place_machines(&mut self) -> Result<Vec<MachineEntry>, TopologyError> {
+        let mut machines = Vec::new();
+        for (unit, machine) in std::mem::take(&mut self.declarations.machines) {
+            let unit = &self.units[unit as usize];
+            let domain = self.domains.get(unit.domain).filter(|domain| !counts_nanoseconds(domain));
+            if let Some(domain) = domain {
+                let (unit, domain) = (unit.name.clone(), domain.name().to_owned());
+                return Err(TopologyError::MachineClock { unit, domain });
+            }
+            machines.push(MachineEntry { unit: unit.name.clone(), ..machine });
+        }
+        machines.sort_by(|a, b| a.unit.cmp(&b.unit));
+        Ok(machines)
     }
 
     /// All units by (domain id, canonical order within the domain).
@@ -451,6 +470,12 @@ impl Topology {
             fabric.queues.push((from.messages)());
         }
     }
+}
+
+/// Whether a domain's cycles are whole nanoseconds.
+pub(crate) fn counts_nanoseconds(domain: &ClockDomain) -> bool {
+    let period = domain.period().ratio();
+    (*period.numer(), *period.denom()) == (1, 1_000_000_000)
 }
 
 /// A name as errors quote it.

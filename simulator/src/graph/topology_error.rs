@@ -185,6 +185,16 @@ pub enum TopologyError {
         /// Another shape.
         second: &'static str,
     },
+    /// A machine in a domain whose cycles are no nanoseconds.
+    #[error(
+        "unit `{unit}` is a machine in domain `{domain}`; expected a domain of 1 GHz, whose cycles are nanoseconds"
+    )]
+    MachineClock {
+        /// The unit.
+        unit: String,
+        /// Its domain.
+        domain: String,
+    },
     /// No units.
     #[error("the simulation has no units")]
     Empty,

@@ -1,5 +1,9 @@
 //! Threads: their scripts, waiting and waking.
 
+use std::sync::Arc;
+
+use clockweave_runqueue::{Affinity, CpuMask, Task};
+
 use super::events::Machine;
 use super::happening::Happening;
 use super::state::{Message, State};
@@ -42,6 +46,9 @@ impl Machine {
     /// Takes the running thread of `cpu` through its script until something takes time.
     pub(super) fn advance(&mut self, cpu: usize, thread: usize) -> Fate {
         for _ in 0..MOST_STEPS {
+            if self.is_ghost(cpu, thread) {
+                return Fate::Blocks;
+            }
             if self.threads[thread].killed && !matches!(self.threads[thread].state, State::Parking(_)) {
                 return Fate::Ends;
             }
@@ -142,7 +149,7 @@ impl Machine {
 
     /// A post to a channel, by a thread or a device on `cpu`.
     pub(super) fn post(&mut self, cpu: usize, by: Option<usize>, channel: usize, all: bool) {
-        self.tell(cpu, Happening::Posted { channel });
+        self.tell(cpu, Happening::Posted { channel, by });
         let mut woken = 0;
         while let Some(thread) = self.channels[channel].waiters.pop_front() {
             self.wake(cpu, by, thread);
@@ -160,7 +167,20 @@ impl Machine {
     pub(super) fn wake(&mut self, cpu: usize, by: Option<usize>, thread: usize) {
         let slot = &mut self.threads[thread];
         match slot.state {
+            State::Parking(on) if self.variant == Variant::EarlyWake && on != cpu => {
+                self.wake_early(cpu, by, thread);
+            }
             State::Parking(_) => slot.claimed = true,
+            // It is in the queue already.
+            State::Parked if slot.task.is_none() => {
+                let (target, on) = (slot.home, State::Ready(slot.home));
+                (slot.state, slot.waits_on, slot.deadline) = (on, None, None);
+                self.tell_at(
+                    self.now + u64::from(target != cpu),
+                    cpu,
+                    Happening::Waking { thread, by, target },
+                );
+            }
             State::Parked => {
                 (slot.waits_on, slot.deadline) = (None, None);
                 let target = slot.home;
@@ -177,6 +197,30 @@ impl Machine {
             }
             _ => {}
         }
+    }
+
+    /// For the variant that wakes before a thread has left its CPU: it is made ready here at once, too.
+    fn wake_early(&mut self, cpu: usize, by: Option<usize>, thread: usize) {
+        let spec = &self.work.threads[thread];
+        let affinity = Affinity::new(&Arc::new(spec.mask), &CpuMask::first(self.work.cpus));
+        let task =
+            Task::new(thread as u64, Arc::clone(&self.jobs[spec.job]), self.threads[thread].class, affinity);
+        if !task.affinity().allows(cpu) {
+            self.threads[thread].claimed = true;
+            return;
+        }
+        let slot = &mut self.threads[thread];
+        (slot.task, slot.waits_on, slot.deadline, slot.owed_since) = (Some(task), None, None, self.now);
+        self.next_op(thread);
+        self.tell(cpu, Happening::Waking { thread, by, target: cpu });
+        self.enqueue(cpu, thread);
+    }
+
+    /// Whether `cpu` runs what is left of a thread that is elsewhere already.
+    pub(super) fn is_ghost(&self, cpu: usize, thread: usize) -> bool {
+        let state = self.threads[thread].state;
+        let here = state == State::Running(cpu) || state == State::Parking(cpu);
+        self.variant == Variant::EarlyWake && !here
     }
 
     /// Ends every other thread of a job.

@@ -27,11 +27,13 @@ enum Driver {
 pub struct Choices {
     driver: Driver,
     made: Vec<u32>,
+    /// Choices before those.
+    forgotten: u64,
 }
 
 impl Choices {
     fn new(driver: Driver) -> Self {
-        Self { driver, made: Vec::new() }
+        Self { driver, made: Vec::new(), forgotten: 0 }
     }
 
     /// Always the first: the order of the CPUs.
@@ -71,9 +73,15 @@ impl Choices {
         &self.made
     }
 
+    /// Forgets what was chosen so far, as a run does that is not to be replayed.
+    pub(super) fn forget(&mut self) {
+        self.forgotten += self.made.len() as u64;
+        self.made.clear();
+    }
+
     /// One of `n` options; `owner` tells whose each is.
     pub(super) fn choose(&mut self, n: usize, owner: impl Fn(usize) -> usize) -> usize {
-        let step = self.made.len() as u64;
+        let step = self.forgotten + self.made.len() as u64;
         let chosen = match &mut self.driver {
             Driver::Random(state) => {
                 *state = splitmix64(*state);

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::explore::explore;
-use super::gates::{GATES, variant_name};
 use super::laws::Law;
 use super::scenarios::{SCENARIOS, Scenario};
 use super::variant::Variant;
@@ -81,8 +80,8 @@ impl Corpus {
                     scenario = Some(known.ok_or_else(|| bad(format!("found no scenario {value:?}")))?);
                 }
                 "variant" => {
-                    let known = GATES.iter().find(|gate| variant_name(gate.variant) == value);
-                    variant = known.ok_or_else(|| bad(format!("found no variant {value:?}")))?.variant;
+                    let known = Variant::named(value);
+                    variant = known.ok_or_else(|| bad(format!("found no variant {value:?}")))?;
                 }
                 "expect" => expect = Some(expectation(value).map_err(bad)?),
                 _ => {}
@@ -99,7 +98,7 @@ impl Corpus {
     pub fn text(&self) -> String {
         let mut text = format!("# scenario: {}\n", self.scenario.name);
         if self.variant != Variant::Sound {
-            let _ = writeln!(text, "# variant: {}", variant_name(self.variant));
+            let _ = writeln!(text, "# variant: {}", self.variant.name());
         }
         match &self.expect {
             Expectation::Pass => text.push_str("# expect: pass\n"),

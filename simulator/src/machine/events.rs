@@ -48,6 +48,8 @@ pub struct Machine {
     pub(super) log: Option<Vec<Observed>>,
     /// Broken rules that no look at the state would show.
     pub(super) misdeeds: Vec<(super::laws::Law, String)>,
+    /// Threads handed over to other CPUs, and killed ones that were not.
+    pub(super) handovers: [usize; 2],
     pub(super) steps: u64,
     started: bool,
 }
@@ -107,6 +109,7 @@ impl Machine {
             devices,
             log: None,
             misdeeds: Vec::new(),
+            handovers: [0; 2],
             steps: 0,
             started: false,
         })

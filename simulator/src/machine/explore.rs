@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::choice::Choices;
 use super::events::Machine;
-use super::laws::{Law, Violation};
+use super::laws::{Law, Reach, Violation};
 use super::scenarios::Scenario;
 use super::variant::Variant;
 
@@ -22,6 +22,8 @@ pub struct Outcome {
     pub decisions: Vec<u32>,
     /// Steps taken.
     pub steps: u64,
+    /// What the rules looked at.
+    pub reach: Reach,
 }
 
 impl Outcome {
@@ -37,9 +39,10 @@ impl Outcome {
 /// If the scenario's workload does not fit together.
 pub fn explore(scenario: &Scenario, variant: Variant, mut choices: Choices) -> Outcome {
     let mut machine = Machine::new((scenario.build)(), variant).expect("a scenario's workload fits together");
+    let mut reach = Reach::default();
     let ran = catch_unwind(AssertUnwindSafe(|| {
         while machine.step(&mut choices) {
-            let broken = machine.broken(scenario.shares);
+            let broken = machine.broken(scenario.shares, &mut reach);
             if !broken.is_empty() {
                 return broken;
             }
@@ -47,14 +50,14 @@ pub fn explore(scenario: &Scenario, variant: Variant, mut choices: Choices) -> O
                 break;
             }
         }
-        machine.broken_at_end(scenario.finishes)
+        machine.broken_at_end(scenario.finishes, &mut reach)
     }));
     let violations = ran.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         vec![Violation { law: Law::NoPanic, ns: machine.now, what: text.unwrap_or_default() }]
     });
-    Outcome { violations, decisions: choices.made().to_vec(), steps: machine.steps }
+    Outcome { violations, decisions: choices.made().to_vec(), steps: machine.steps, reach }
 }
 
 /// Shortens failing choices: first to the shortest failing prefix, then by leaving out parts of it. What is left breaks

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::choice::Choices;
 use super::explore::{Outcome, explore};
-use super::laws::Law;
+use super::laws::{Law, Reach};
 use super::scenarios::{SCENARIOS, Scenario};
 use super::variant::Variant;
 
@@ -50,6 +50,8 @@ pub const GATES: &[Gate] = &[
     caught("fairness", Variant::LateTimer, Law::TimerInTime),
     caught("idle-race", Variant::DeafIdle, Law::NoLostWork),
     caught("real-time-latency", Variant::RealTimeLate, Law::RealTimePrompt),
+    caught("park-race", Variant::EarlyWake, Law::OnePlace),
+    caught("interactive", Variant::KeptEntry, Law::OnePlace),
     passes("lost-wake", Variant::FusedCommit),
     passes("idle-race", Variant::IdentityTies),
 ];
@@ -63,6 +65,8 @@ pub struct Sweep {
     pub choices: u64,
     /// Runs that broke a rule.
     pub failures: u64,
+    /// What the rules looked at.
+    pub reach: Reach,
     /// All broken rules.
     pub laws: BTreeSet<Law>,
     /// The first failing seed and its run.
@@ -71,11 +75,19 @@ pub struct Sweep {
 
 /// Runs a scenario with each of `seeds` seeds.
 pub fn sweep(scenario: &Scenario, variant: Variant, seeds: u64) -> Sweep {
-    let mut sweep = Sweep { steps: 0, choices: 0, failures: 0, laws: BTreeSet::new(), first: None };
+    let mut sweep = Sweep {
+        steps: 0,
+        choices: 0,
+        failures: 0,
+        reach: Reach::default(),
+        laws: BTreeSet::new(),
+        first: None,
+    };
     for seed in 0..seeds {
         let choices = if seed % 2 == 0 { Choices::random(seed) } else { Choices::pct(seed) };
         let outcome = explore(scenario, variant, choices);
         sweep.steps += outcome.steps;
+        sweep.reach.add_all(&outcome.reach);
         sweep.choices += outcome.decisions.len() as u64;
         if !outcome.violations.is_empty() {
             sweep.failures += 1;
@@ -102,24 +114,5 @@ impl Gate {
             Demand::Caught(law) => sweep.laws.contains(&law),
             Demand::Passes => sweep.failures == 0,
         }
-    }
-}
-
-/// The name of a machine in reports and corpus files.
-pub fn variant_name(variant: Variant) -> &'static str {
-    match variant {
-        Variant::Sound => "sound",
-        Variant::LostWake => "lost-wake",
-        Variant::OldSteal => "old-steal",
-        Variant::MigratedCorpse => "migrated-corpse",
-        Variant::IgnoredMask => "ignored-mask",
-        Variant::DoubleCharge => "double-charge",
-        Variant::PerThreadShares => "per-thread-shares",
-        Variant::LateTimer => "late-timer",
-        Variant::DeafIdle => "deaf-idle",
-        Variant::RealTimeLate => "real-time-late",
-        Variant::FirstComeFirstServed => "first-come-first-served",
-        Variant::FusedCommit => "fused-commit",
-        Variant::IdentityTies => "identity-ties",
     }
 }

@@ -52,10 +52,17 @@ pub enum Happening {
         /// Where it goes.
         to: usize,
     },
+    /// A thread that ended is forgotten.
+    Freed {
+        /// The thread.
+        thread: usize,
+    },
     /// A channel got a post, whether anyone waited or not.
     Posted {
         /// The channel.
         channel: usize,
+        /// Who did it; `None` for a device.
+        by: Option<usize>,
     },
     /// A fair thread was picked.
     Picked {
@@ -72,6 +79,13 @@ pub enum Happening {
     Lag {
         /// The thread.
         thread: usize,
+        /// Owed to it (positive) or by it.
+        ns: i64,
+    },
+    /// The lag of a job's group on its CPU, in nanoseconds, rounded down.
+    GroupLag {
+        /// The job.
+        job: usize,
         /// Owed to it (positive) or by it.
         ns: i64,
     },

@@ -43,7 +43,8 @@ pub enum Law {
 }
 
 impl Law {
-    const ALL: [Self; 14] = [
+    /// All of them.
+    pub const ALL: [Self; 14] = [
         Self::OnePlace,
         Self::MaskRespected,
         Self::NoLostWork,
@@ -103,17 +104,38 @@ pub struct Violation {
     pub what: String,
 }
 
+/// How often each rule had something to look at. A rule that never had proves nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach([u64; Law::ALL.len()]);
+
+impl Reach {
+    /// How often `law` had something to look at.
+    pub fn of(&self, law: Law) -> u64 {
+        self.0[law as usize]
+    }
+
+    pub(super) fn add(&mut self, law: Law, times: usize) {
+        self.0[law as usize] += times as u64;
+    }
+
+    pub(super) fn add_all(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+}
+
 impl Machine {
-    /// The rules broken now. `shares` says that everyone computes all the time on one CPU, so that
-    /// service can be compared.
-    pub fn broken(&self, shares: bool) -> Vec<Violation> {
+    /// The rules broken now, and in `reach` what they looked at. `shares` says that everyone computes all the time on
+    /// one CPU, so that service can be compared.
+    pub fn broken(&self, shares: bool, reach: &mut Reach) -> Vec<Violation> {
         let mut found: Vec<(Law, String)> = self.misdeeds.clone();
-        self.check_places(&mut found);
-        self.check_cpus(&mut found);
-        self.check_real_time(&mut found);
-        self.check_counts(&mut found);
+        reach.add(Law::NoPanic, 1);
+        self.check_places(&mut found, reach);
+        self.check_cpus(&mut found, reach);
+        self.check_real_time(&mut found, reach);
+        self.check_counts(&mut found, reach);
         for thread in &self.threads {
             let waits = thread.waits_on.filter(|_| thread.state == State::Parked);
+            reach.add(Law::NoLostWake, usize::from(waits.is_some()));
             if let Some(channel) = waits.filter(|channel| self.channels[*channel].posts > 0) {
                 found.push((
                     Law::NoLostWake,
@@ -122,13 +144,17 @@ impl Machine {
             }
         }
         if shares {
-            self.check_shares(&mut found);
+            self.check_shares(&mut found, reach);
         }
         found.into_iter().map(|(law, what)| Violation { law, ns: self.now, what }).collect()
     }
 
     /// The rules broken at the end, beside those of every step.
-    pub fn broken_at_end(&self, finishes: bool) -> Vec<Violation> {
+    pub fn broken_at_end(&self, finishes: bool, reach: &mut Reach) -> Vec<Violation> {
+        reach.add(Law::AllDone, usize::from(finishes));
+        let [handed, withheld] = self.handovers;
+        reach.add(Law::ContextSaved, handed);
+        reach.add(Law::KilledStays, withheld);
         let live =
             self.threads.iter().filter(|thread| !matches!(thread.state, State::Dead | State::New)).count();
         let queued = self.cpus.iter().any(|cpu| !cpu.queue.is_empty() || cpu.running.is_some());
@@ -139,7 +165,7 @@ impl Machine {
         vec![Violation { law: Law::AllDone, ns: self.now, what }]
     }
 
-    fn check_places(&self, found: &mut Vec<(Law, String)>) {
+    fn check_places(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
         let mut queued: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (number, cpu) in self.cpus.iter().enumerate() {
             cpu.queue.keys(|key| queued.entry(key).or_default().push(number));
@@ -155,6 +181,7 @@ impl Machine {
                 State::Flying(_) => (None, None, 1),
                 State::New | State::Parked | State::Dead => (None, None, 0),
             };
+            reach.add(Law::OnePlace, usize::from(ready_on.or(runs_on).is_some() || flying > 0));
             let same = |found: &[usize], expected: Option<usize>| found.iter().copied().eq(expected);
             if !same(ready, ready_on) || !same(&on, runs_on) || letters != flying {
                 let state = thread.state;
@@ -164,6 +191,8 @@ impl Machine {
                 found.push((Law::OnePlace, text));
             }
             let mask = &self.work.threads[number].mask;
+            let bound = ready_on.or(runs_on).is_some() && mask.count() < self.work.cpus;
+            reach.add(Law::MaskRespected, usize::from(bound));
             if let Some(cpu) = ready_on.or(runs_on).filter(|cpu| !mask.contains(*cpu)) {
                 found
                     .push((Law::MaskRespected, format!("thread {number} is on CPU {cpu}, outside {mask:?}")));
@@ -178,9 +207,10 @@ impl Machine {
         }
     }
 
-    fn check_cpus(&self, found: &mut Vec<(Law, String)>) {
+    fn check_cpus(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
         for (number, cpu) in self.cpus.iter().enumerate() {
             if cpu.running.is_none() {
+                reach.add(Law::NoLostWork, 1);
                 let idle = cpu.queue.is_empty() && cpu.mailbox.is_empty();
                 if !idle && !self.is_written_to(number) {
                     let (ready, letters) = (cpu.queue.len(), cpu.mailbox.len());
@@ -188,6 +218,7 @@ impl Machine {
                     found.push((Law::NoLostWork, text));
                 }
             } else if !self.in_section(number) {
+                reach.add(Law::TimerInTime, 1);
                 let owed = self.decides(number).max(self.now);
                 if cpu.timer.is_none_or(|timer| timer > owed) {
                     let text = format!("CPU {number} owes a look at {owed} ns, its timer is {:?}", cpu.timer);
@@ -197,15 +228,17 @@ impl Machine {
         }
         let busy: u64 = self.cpus.iter().map(|cpu| cpu.busy).sum();
         let service: u64 = self.threads.iter().map(|thread| thread.cpu_time).sum();
+        reach.add(Law::TimeConserved, usize::from(busy > 0));
         if busy != service {
             found.push((Law::TimeConserved, format!("CPUs were busy {busy} ns, threads ran {service} ns")));
         }
     }
 
-    fn check_real_time(&self, found: &mut Vec<(Law, String)>) {
+    fn check_real_time(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
         let bound = self.work.latency + self.work.longest_section() + 1;
         for (number, thread) in self.threads.iter().enumerate() {
             let (State::Ready(cpu), Class::RealTime) = (thread.state, thread.class) else { continue };
+            reach.add(Law::RealTimePrompt, 1);
             let fair = self.cpus[cpu].running.is_some_and(|other| self.threads[other].class == Class::Fair);
             let waited = self.now - thread.owed_since;
             if fair && waited > bound {
@@ -217,7 +250,7 @@ impl Machine {
         }
     }
 
-    fn check_counts(&self, found: &mut Vec<(Law, String)>) {
+    fn check_counts(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
         for job in &self.jobs {
             let here: usize = self.cpus.iter().map(|cpu| cpu.queue.runnable_here(job.key())).sum();
             // Jobs of the variant that gives every thread its own share the keys of no job here.
@@ -226,6 +259,7 @@ impl Machine {
             let (counted, known) = own.fold((job.runnable(), true), |(n, known), (other, _)| {
                 (n, known && std::sync::Arc::ptr_eq(other, job))
             });
+            reach.add(Law::CountsAgree, usize::from(known && here > 0));
             if known && counted != here as u64 {
                 let text =
                     format!("job {} counts {counted} runnable threads, {here} are in queues", job.key());
@@ -235,7 +269,7 @@ impl Machine {
     }
 
     /// Differences of service that lags within one request at each level, and a turn, allow.
-    fn check_shares(&self, found: &mut Vec<(Law, String)>) {
+    fn check_shares(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
         let bound = 2 * (self.work.slice + self.work.quantum + self.work.longest_section());
         let live = |thread: &usize| !matches!(self.threads[*thread].state, State::New | State::Flying(_));
         let threads: Vec<usize> = (0..self.threads.len()).filter(live).collect();
@@ -250,7 +284,9 @@ impl Machine {
             let (least, most) = (values.iter().min(), values.iter().max());
             most.zip(least).map_or(0, |(most, least)| most - least)
         };
+        reach.add(Law::JobsShareEqually, usize::from(jobs.len() > 1));
         for (job, service) in &jobs {
+            reach.add(Law::ThreadsShareEqually, usize::from(service.len() > 1));
             let spread = spread(service);
             if spread > bound {
                 let text = format!("threads of job {job} differ by {spread} ns, at most {bound} are allowed");

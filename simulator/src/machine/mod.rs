@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //!
-//! * One unit owns all CPUs of its machine, because they share the jobs' counts. Time is whole
+//! * One unit, [`MachineUnit`], owns all CPUs of its machine, because they share the jobs' counts. Time is whole
 //!   nanoseconds; a message from one CPU to another takes at least two.
 //! * A CPU acts in passes: charge, mailbox, deadlines, what became of the running thread, choice,
 //!   answers, timer. There is one timer per CPU, set for what it owes first.
@@ -24,6 +24,7 @@ mod pass;
 mod recorded;
 mod scenarios;
 mod state;
+mod unit;
 mod variant;
 mod workload;
 
@@ -32,10 +33,11 @@ pub use clockweave_runqueue::{Class, CpuMask};
 pub use corpus::{Corpus, CorpusError, Expectation};
 pub use events::{Machine, Observed};
 pub use explore::{Outcome, explore, shrink};
-pub use gates::{Demand, GATES, Gate, SEEDS, Sweep, sweep, variant_name};
+pub use gates::{Demand, GATES, Gate, SEEDS, Sweep, sweep};
 pub use happening::{Happening, Why};
-pub use laws::{Law, Violation};
+pub use laws::{Law, Reach, Violation};
 pub use recorded::{RECORDED, Recorded};
 pub use scenarios::{SCENARIOS, Scenario};
+pub use unit::MachineUnit;
 pub use variant::Variant;
 pub use workload::{Device, JobSpec, Op, ThreadSpec, Workload};

@@ -1,5 +1,7 @@
 //! A pass of one CPU over its run queue.
 
+use std::collections::BTreeMap;
+
 use clockweave_runqueue::{Class, FINE_BITS, Task};
 
 use super::advance::Fate;
@@ -15,8 +17,11 @@ impl Machine {
         usize::try_from(task.key()).expect("keys are indices")
     }
 
-    /// Charges, takes what came, sees to the running thread, chooses, answers, and sets the timer.
+    /// Forgets who ended, charges, takes what came, sees to the running thread, chooses, answers, and sets the timer.
     pub(super) fn pass(&mut self, cpu: usize) {
+        for thread in std::mem::take(&mut self.cpus[cpu].zombies) {
+            self.tell(cpu, Happening::Freed { thread });
+        }
         self.charge(cpu);
         let loaded = self.cpus[cpu].running;
         let mut due = self.now >= self.cpus[cpu].due;
@@ -36,6 +41,10 @@ impl Machine {
             let Some(thread) = self.choose(cpu) else { break };
             if Some(thread) != from.map(|(thread, _)| thread) {
                 let to = Some((thread, self.threads[thread].class));
+                let nested = self.variant == Variant::NestedRun
+                    && self.threads[thread].class == Class::RealTime
+                    && from.is_some_and(|(_, why)| why == Why::Preempted);
+                let from = from.filter(|_| !nested);
                 self.tell(cpu, Happening::Switch { from, to });
             }
             let fate = self.advance(cpu, thread);
@@ -121,6 +130,7 @@ impl Machine {
             if self.threads[thread].killed {
                 self.cpus[cpu].queue.remove(key);
                 self.threads[thread].state = State::Dead;
+                self.cpus[cpu].zombies.push(thread);
             }
         }
     }
@@ -143,6 +153,7 @@ impl Machine {
     /// Sees to the running thread; says why it stopped, if it did.
     fn dispose(&mut self, cpu: usize, thread: usize, fate: Fate, due: bool) -> Why {
         let parking = matches!(self.threads[thread].state, State::Parking(_));
+        let ghost = self.is_ghost(cpu, thread);
         let c = &mut self.cpus[cpu];
         let why = match fate {
             // A thread on its way to waiting gets there.
@@ -154,6 +165,17 @@ impl Machine {
             Fate::Yields => {
                 c.queue.yield_now();
                 Why::Yielded
+            }
+            Fate::Blocks if self.variant == Variant::KeptEntry => {
+                c.queue.put_back();
+                c.running = None;
+                self.threads[thread].state = State::Parked;
+                return Why::Blocked;
+            }
+            Fate::Blocks if ghost => {
+                c.queue.block();
+                c.running = None;
+                return Why::Blocked;
             }
             Fate::Blocks | Fate::Ends => {
                 let (task, standing) = c.queue.block().expect("a thread runs");
@@ -170,6 +192,9 @@ impl Machine {
             Why::Ended => State::Dead,
             _ => State::Ready(cpu),
         };
+        if why == Why::Ended {
+            self.cpus[cpu].zombies.push(thread);
+        }
         why
     }
 
@@ -229,7 +254,9 @@ impl Machine {
             let slot = &mut self.threads[thread];
             (slot.task, slot.standing) = (Some(task), Some(standing));
             if slot.killed && self.variant != Variant::MigratedCorpse {
+                self.handovers[1] += 1;
                 slot.state = State::Dead;
+                self.cpus[cpu].zombies.push(thread);
                 continue;
             }
             if slot.killed {
@@ -239,6 +266,7 @@ impl Machine {
                 let text = format!("thread {thread} moves while CPU {cpu} stands on its stack");
                 self.misdeeds.push((Law::ContextSaved, text));
             }
+            self.handovers[0] += 1;
             let owed_since = self.threads[thread].owed_since;
             self.tell(cpu, Happening::Migrated { thread, from: cpu, to: thief });
             self.fly(cpu, thief, thread);
@@ -323,26 +351,31 @@ impl Machine {
         let groups: Vec<(usize, u64, u64, u64)> = all.collect();
         let (weight, ready) = (queue.weight(), queue.len());
         let decision = queue.decision().unwrap_or(0);
-        let mut lags = Vec::new();
+        let (mut lags, mut group_lags) = (Vec::new(), BTreeMap::new());
         let mut keys: Vec<u64> = queue.current().map(Task::key).into_iter().collect();
         queue.keys(|key| keys.push(key));
         for key in keys {
             if let Some(view) = queue.view(key) {
-                let ns = i64::try_from(view.lag >> FINE_BITS).unwrap_or(i64::MAX);
-                lags.push((usize::try_from(key).expect("keys are indices"), ns));
+                let ns = |lag: i128| i64::try_from(lag >> FINE_BITS).unwrap_or(i64::MAX);
+                let thread = usize::try_from(key).expect("keys are indices");
+                lags.push((thread, ns(view.lag)));
+                group_lags.insert(self.work.threads[thread].job, ns(view.group_lag));
             }
         }
-        let shown: Vec<(usize, u64)> = groups.iter().map(|(job, weight, ..)| (*job, *weight)).collect();
+        let shown = groups.iter().map(|(job, weight, here, _)| (*job, *weight, *here)).collect();
         let before = std::mem::replace(&mut self.cpus[cpu].shown, shown);
-        for (job, weight) in &before {
-            if !groups.iter().any(|group| (group.0, group.1) == (*job, *weight)) {
+        for (job, ..) in &before {
+            if !groups.iter().any(|group| group.0 == *job) {
                 self.tell(cpu, Happening::GroupDissolved { job: *job });
             }
         }
         for (job, weight, here, all) in groups {
-            if !before.contains(&(job, weight)) {
+            if !before.contains(&(job, weight, here)) {
                 self.tell(cpu, Happening::GroupFormed { job, weight, here, all });
             }
+        }
+        for (job, ns) in group_lags {
+            self.tell(cpu, Happening::GroupLag { job, ns });
         }
         for (thread, ns) in lags {
             self.tell(cpu, Happening::Lag { thread, ns });

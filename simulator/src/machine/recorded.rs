@@ -1,4 +1,4 @@
-//! Workloads to be recorded and looked at, a tenth of a second long.
+//! Workloads to be recorded and looked at; they go on for ever, but for the storm of forks.
 
 use clockweave_runqueue::{Class, CpuMask, UNIT_WEIGHT};
 
@@ -6,6 +6,7 @@ use super::workload::{Device, Op, Workload};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
+const FOREVER: u64 = u64::MAX;
 
 /// A workload by name.
 #[derive(Clone, Copy, Debug)]
@@ -20,37 +21,33 @@ pub struct Recorded {
 
 /// Every workload to be recorded.
 pub const RECORDED: &[Recorded] = &[
-    Recorded { name: "runqueue", summary: "jobs that compute, sleep and talk, on four CPUs", build: mixed },
+    Recorded { name: "mixed", summary: "jobs that compute, sleep and talk, on four CPUs", build: mixed },
     Recorded {
-        name: "runqueue-fairness",
-        summary: "jobs of weight 1 to 4 that compute, pinned to one CPU each of two",
+        name: "fairness",
+        summary: "jobs of weight 1 to 4 that compute with one to four threads, pinned to one of two CPUs",
         build: fairness,
     },
     Recorded {
-        name: "runqueue-interactive",
+        name: "interactive",
         summary: "threads that sleep and run briefly among threads that compute",
         build: interactive,
     },
     Recorded {
-        name: "runqueue-fork-storm",
+        name: "fork-storm",
         summary: "a thread starts many on one CPU, and the others take them",
         build: fork_storm,
     },
-    Recorded { name: "runqueue-pinned", summary: "every thread is bound to a CPU", build: pinned },
+    Recorded { name: "pinned", summary: "every thread is bound to a CPU", build: pinned },
     Recorded {
-        name: "runqueue-real-time",
+        name: "real-time",
         summary: "a device wakes a real-time thread among threads that compute",
         build: real_time,
     },
-    Recorded {
-        name: "runqueue-lopsided",
-        summary: "all threads begin on the first of four CPUs",
-        build: lopsided,
-    },
+    Recorded { name: "lopsided", summary: "all threads begin on the first of four CPUs", build: lopsided },
 ];
 
 fn mixed() -> Workload {
-    let mut work = Workload::new(4, 100 * MS);
+    let mut work = Workload::new(4, FOREVER);
     let (web, batch, audio) = (work.job("web"), work.job("batch"), work.job("audio"));
     let channel = work.channel();
     for number in 0..4usize {
@@ -60,44 +57,47 @@ fn mixed() -> Workload {
     }
     let script = [Op::Block { channel, patience: Some(5 * MS) }, Op::Run(250 * US)];
     work.thread("log", web, 1, &script);
+    // All on two CPUs, so that the others have to ask for some.
     for number in 0..5usize {
-        work.thread(&format!("batch-{number}"), batch, number % 4, &[Op::Run(7 * MS), Op::Yield]);
+        work.thread(&format!("batch-{number}"), batch, number % 2, &[Op::Run(7 * MS), Op::Yield]);
     }
     let line = work.channel();
     let script = [Op::Block { channel: line, patience: None }, Op::Run(120 * US)];
     work.thread("audio", audio, 2, &script).class = Class::RealTime;
-    work.devices.push(Device { channel: line, cpu: 0, first: MS, period: 5 * MS, count: 19 });
+    work.devices.push(Device { channel: line, cpu: 0, first: MS, period: 5 * MS, count: u64::MAX });
     work
 }
 
 fn fairness() -> Workload {
-    let mut work = Workload::new(2, 100 * MS);
+    let mut work = Workload::new(2, FOREVER);
     for cpu in 0..2usize {
         for share in 1..=4u64 {
             let job = work.job(&format!("share-{share}-cpu-{cpu}"));
             work.jobs[job].weight = UNIT_WEIGHT * share;
-            let spec = work.thread(&format!("share-{share}"), job, cpu, &[Op::Run(1_000 * MS)]);
-            spec.mask = CpuMask::of([cpu]);
+            for number in 0..share {
+                let name = format!("share-{share}-{number}");
+                work.thread(&name, job, cpu, &[Op::Run(1_000 * MS)]).mask = CpuMask::of([cpu]);
+            }
         }
     }
     work
 }
 
 fn interactive() -> Workload {
-    let mut work = Workload::new(2, 100 * MS);
+    let mut work = Workload::new(2, FOREVER);
     let (shell, hogs) = (work.job("shell"), work.job("hogs"));
     for number in 0..2usize {
         let script = [Op::Sleep((3 + number as u64) * MS), Op::Run(400 * US)];
         work.thread(&format!("shell-{number}"), shell, number, &script);
     }
     for number in 0..4usize {
-        work.thread(&format!("hog-{number}"), hogs, number % 2, &[Op::Run(50 * MS)]);
+        work.thread(&format!("hog-{number}"), hogs, 0, &[Op::Run(50 * MS)]);
     }
     work
 }
 
 fn fork_storm() -> Workload {
-    let mut work = Workload::new(4, 100 * MS);
+    let mut work = Workload::new(4, FOREVER);
     let job = work.job("storm");
     let children = 40;
     let mut script = Vec::new();
@@ -114,7 +114,7 @@ fn fork_storm() -> Workload {
 }
 
 fn pinned() -> Workload {
-    let mut work = Workload::new(4, 100 * MS);
+    let mut work = Workload::new(4, FOREVER);
     for number in 0..3usize {
         let job = work.job(&format!("job-{number}"));
         for cpu in 0..4usize {
@@ -128,26 +128,30 @@ fn pinned() -> Workload {
 }
 
 fn real_time() -> Workload {
-    let mut work = Workload::new(2, 100 * MS);
+    let mut work = Workload::new(2, FOREVER);
     let (audio, hogs) = (work.job("audio"), work.job("hogs"));
     let channel = work.channel();
     let script = [Op::Block { channel, patience: None }, Op::Run(200 * US)];
     work.thread("audio", audio, 0, &script).class = Class::RealTime;
     for number in 0..3usize {
         let script = [Op::Run(900 * US), Op::Section(50 * US)];
-        work.thread(&format!("hog-{number}"), hogs, number % 2, &script);
+        work.thread(&format!("hog-{number}"), hogs, 0, &script);
     }
-    work.devices.push(Device { channel, cpu: 1, first: MS, period: 1_900 * US, count: 50 });
+    work.devices.push(Device { channel, cpu: 1, first: MS, period: 1_900 * US, count: u64::MAX });
     work
 }
 
 fn lopsided() -> Workload {
-    let mut work = Workload::new(4, 100 * MS);
+    let mut work = Workload::new(4, FOREVER);
     for number in 0..2usize {
         let job = work.job(&format!("job-{number}"));
         for thread in 0..4usize {
             let script = [Op::Run((1 + thread as u64) * MS), Op::Sleep(700 * US)];
-            work.thread(&format!("job-{number}-{thread}"), job, 0, &script);
+            let spec = work.thread(&format!("job-{number}-{thread}"), job, 0, &script);
+            // The first job's threads stay on half of the machine.
+            if number == 0 {
+                spec.mask = CpuMask::first(2);
+            }
         }
     }
     work

@@ -82,6 +82,13 @@ pub const SCENARIOS: &[Scenario] = &[
         finishes: false,
     },
     Scenario {
+        name: "park-race",
+        summary: "a device posts while the thread that asks is still on its CPU",
+        build: park_race,
+        shares: false,
+        finishes: false,
+    },
+    Scenario {
         name: "wakeup-storm",
         summary: "one post wakes all, again and again",
         build: wakeup_storm,
@@ -201,6 +208,21 @@ fn interactive() -> Workload {
     work.thread("shell", shell, 0, &[Op::Sleep(MS), Op::Run(200 * US)]);
     for number in 0..4 {
         work.thread(&format!("hog-{number}"), hogs, number % 2, &[Op::Run(10 * MS)]);
+    }
+    work
+}
+
+fn park_race() -> Workload {
+    let mut work = Workload::new(2, 5 * MS);
+    work.park = 100 * US;
+    let (audio, hogs) = (work.job("audio"), work.job("hogs"));
+    let channel = work.channel();
+    let script = [Op::Block { channel, patience: None }, Op::Run(50 * US)];
+    work.thread("audio", audio, 0, &script).class = Class::RealTime;
+    work.thread("hog", hogs, 0, &[Op::Run(300 * US), Op::Sleep(100 * US)]).mask = CpuMask::of([0]);
+    // Once now and then while the thread is on its way to waiting, and at the time it gets there.
+    for (first, period) in [(120 * US, 120 * US), (170 * US, 500 * US)] {
+        work.devices.push(Device { channel, cpu: 1, first, period, count: 30 });
     }
     work
 }

@@ -90,8 +90,10 @@ pub(super) struct Cpu {
     pub(super) backoff: u64,
     /// Threads it could give away, as others know it.
     pub(super) surplus: usize,
-    /// Groups as they were shown last: job, weight.
-    pub(super) shown: Vec<(usize, u64)>,
+    /// Groups as they were shown last: job, weight, threads here.
+    pub(super) shown: Vec<(usize, u64, u64)>,
+    /// Threads that ended here and are not forgotten yet.
+    pub(super) zombies: Vec<usize>,
 }
 
 impl Cpu {
@@ -110,6 +112,7 @@ impl Cpu {
             backoff: 0,
             surplus: 0,
             shown: Vec::new(),
+            zombies: Vec::new(),
         }
     }
 }

@@ -26,8 +26,47 @@ pub enum Variant {
     RealTimeLate,
     /// First come, first served, without deadlines.
     FirstComeFirstServed,
+    /// A thread that is woken on its way to waiting runs where it was woken, before it has left its CPU.
+    EarlyWake,
+    /// A thread that waits stays in its queue.
+    KeptEntry,
+    /// A real-time thread runs on top of the one that it interrupts, which is never left.
+    NestedRun,
     /// A control: asking and leaving the CPU are one step.
     FusedCommit,
     /// A control: what is due at one time happens in order of the CPUs, whatever is chosen.
     IdentityTies,
+}
+
+impl Variant {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 16] = [
+        ("sound", Self::Sound),
+        ("lost-wake", Self::LostWake),
+        ("old-steal", Self::OldSteal),
+        ("migrated-corpse", Self::MigratedCorpse),
+        ("ignored-mask", Self::IgnoredMask),
+        ("double-charge", Self::DoubleCharge),
+        ("per-thread-shares", Self::PerThreadShares),
+        ("late-timer", Self::LateTimer),
+        ("deaf-idle", Self::DeafIdle),
+        ("real-time-late", Self::RealTimeLate),
+        ("first-come-first-served", Self::FirstComeFirstServed),
+        ("early-wake", Self::EarlyWake),
+        ("kept-entry", Self::KeptEntry),
+        ("nested-run", Self::NestedRun),
+        ("fused-commit", Self::FusedCommit),
+        ("identity-ties", Self::IdentityTies),
+    ];
+
+    /// Its name in reports, scenarios and corpus files.
+    pub fn name(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(_, variant)| *variant == self);
+        known.map_or("", |(name, _)| name)
+    }
+
+    /// The variant of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, variant)| *variant)
+    }
 }

@@ -1,6 +1,10 @@
 //! What a machine runs: CPUs, jobs, threads with scripts, devices.
 
+use clockweave_model::{MOST_THREADS, check_printable};
 use clockweave_runqueue::{Class, CpuMask};
+
+/// The longest time that a workload states, in nanoseconds: 2^53, so that sums of some fit.
+const MOST_NS: u64 = 1 << 53;
 
 /// A step of a thread's script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,15 @@ pub enum Op {
 }
 
 impl Op {
+    /// The nanoseconds that it states.
+    fn time(&self) -> Option<u64> {
+        match *self {
+            Self::Run(ns) | Self::Section(ns) | Self::Sleep(ns) => Some(ns),
+            Self::Block { patience, .. } => patience,
+            _ => None,
+        }
+    }
+
     /// Whether the thread keeps the CPU, or leaves it, for some time.
     pub(super) fn takes_time(self) -> bool {
         matches!(self, Self::Run(1..) | Self::Section(1..) | Self::Block { .. } | Self::Sleep(1..))
@@ -152,11 +165,60 @@ impl Workload {
         self.channels - 1
     }
 
+    fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.threads.iter().flat_map(|thread| &thread.script)
+    }
+
+    /// A channel, thread, job or CPU that something names and that is not there.
+    fn reference_fault(&self) -> Option<String> {
+        for op in self.ops() {
+            let (what, number, count) = match *op {
+                Op::Block { channel, .. } | Op::Wake { channel, .. } => ("channel", channel, self.channels),
+                Op::Spawn(thread) => ("thread", thread, self.threads.len()),
+                Op::Teardown(job) => ("job", job, self.jobs.len()),
+                _ => continue,
+            };
+            if number >= count {
+                return Some(format!("a script: found {what} {number} of {count}"));
+            }
+        }
+        self.devices.iter().find_map(|device| {
+            let fits = device.channel < self.channels && device.cpu < self.cpus;
+            (!fits).then(|| {
+                let (channel, cpu) = (device.channel, device.cpu);
+                format!(
+                    "a device: found channel {channel} of {} and CPU {cpu} of {}",
+                    self.channels, self.cpus
+                )
+            })
+        })
+    }
+
     /// The longest section in which a CPU makes no pass, in nanoseconds.
     pub fn longest_section(&self) -> u64 {
-        let ops = self.threads.iter().flat_map(|thread| &thread.script);
-        let sections = ops.map(|op| if let Op::Section(ns) = op { *ns } else { 0 });
+        let sections = self.ops().map(|op| if let Op::Section(ns) = op { *ns } else { 0 });
         sections.max().unwrap_or(0).max(self.park)
+    }
+
+    /// The longest time in nanoseconds that a ready thread waits: everybody's turn before it, at the least share there
+    /// is, and one more for the balance.
+    pub(super) fn patience(&self) -> u64 {
+        let weights = || self.jobs.iter().map(|job| job.weight);
+        let (most, least) = (weights().max().unwrap_or(1), weights().min().unwrap_or(1));
+        let turn = self.slice.saturating_add(self.quantum).saturating_add(self.longest_section());
+        turn.saturating_mul(self.threads.len() as u64 + 1).saturating_mul(most.div_ceil(least.max(1)))
+    }
+
+    /// Whether every thread computes all the time on one CPU, which makes every lag a matter of service alone.
+    pub(super) fn is_steady(&self) -> bool {
+        self.threads.iter().all(|spec| {
+            let computes = spec.script.iter().all(|op| matches!(op, Op::Run(_)));
+            computes
+                && spec.started
+                && spec.rounds == u64::MAX
+                && spec.mask.count() == 1
+                && spec.class == Class::Fair
+        })
     }
 
     /// What is wrong with it, if anything is.
@@ -170,6 +232,33 @@ impl Workload {
         }
         if self.latency < 2 || self.slice == 0 || self.quantum == 0 {
             return Some("found a latency below 2 ns, or a slice or quantum of 0 ns".to_owned());
+        }
+        let times = [self.latency, self.slice, self.quantum, self.park];
+        if let Some(found) = times.into_iter().chain(self.ops().filter_map(Op::time)).find(|ns| *ns > MOST_NS)
+        {
+            return Some(format!("found a time of {found} ns, expected at most {MOST_NS}"));
+        }
+        if let Some(found) = self.devices.iter().flat_map(|it| [it.first, it.period]).find(|ns| *ns > MOST_NS)
+        {
+            return Some(format!("found a device's time of {found} ns, expected at most {MOST_NS}"));
+        }
+        for (what, found) in
+            [("jobs", self.jobs.len()), ("threads", self.threads.len()), ("channels", self.channels)]
+        {
+            if found >= MOST_THREADS {
+                return Some(format!("found {found} {what}, expected less than {MOST_THREADS}"));
+            }
+        }
+        let names =
+            self.jobs.iter().map(|job| &job.name).chain(self.threads.iter().map(|thread| &thread.name));
+        if let Some(name) = names.into_iter().find(|name| !check_printable(name, 64) || name.contains(' ')) {
+            let shown: String = name.chars().take(64).collect();
+            return Some(format!(
+                "found the name {shown:?}, expected 1 to 64 printable characters without spaces"
+            ));
+        }
+        if let Some(fault) = self.reference_fault() {
+            return Some(fault);
         }
         self.threads.iter().find_map(|thread| {
             let (name, cpus) = (&thread.name, self.cpus);

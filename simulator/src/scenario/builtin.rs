@@ -39,6 +39,13 @@ const BUILTINS: &[Builtin] = builtins! {
     "feedback": "a ring of 16 units over 8 domains",
     "fanin": "many sources into one sink",
     "fanin-coprime": "16 sources into one sink over 8 domains of unrelated frequencies",
+    "runqueue": "run queues: jobs that compute, sleep and talk, on four CPUs",
+    "runqueue-fairness": "run queues: jobs of weight 1 to 4 that compute with one to four threads, pinned to one of two CPUs",
+    "runqueue-interactive": "run queues: threads that sleep and run briefly among threads that compute",
+    "runqueue-fork-storm": "run queues: a thread starts many on one CPU, and the others take them",
+    "runqueue-pinned": "run queues: every thread is bound to a CPU",
+    "runqueue-real-time": "run queues: a device wakes a real-time thread among threads that compute",
+    "runqueue-lopsided": "run queues: all threads begin on the first of four CPUs",
 };
 
 /// The built-in scenarios.

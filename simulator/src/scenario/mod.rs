@@ -76,6 +76,7 @@
 //! | `memory` | `in`, `out` if wanted | `latency`, `outstanding` |
 //! | `compute` | `in` and `out` if wanted | `cycles`, `work`, `every`, `tokens`, `transactions` |
 //! | `replay` | `out` | `file` |
+//! | `runqueue` | none | `workload`, `variant`, `seed`, `slice`, `quantum`, `latency`, `park` |
 //!
 //! [`models`] gives each parameter's meaning and default; what a model does is documented in
 //! [`crate::models`].

@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use clockweave_model::Seconds;
+
 use super::error::{Fault, closest};
-use super::fields::Fields;
+use super::fields::{Fields, TIME};
 use super::tree::{At, Located};
 use crate::Simulation;
 use crate::graph::TopologyError;
+use crate::machine::{Choices, Machine, MachineUnit, RECORDED, Variant, Workload};
 use crate::models::{
     Arbiter, ArbiterOptions, Compute, ComputeOptions, DEFAULT_SEED, Forwarder, ForwarderOptions, Gate,
     Memory, MemoryOptions, Pattern, Policy, Replay, Route, Router, RouterOptions, Sink, SinkOptions, Source,
@@ -62,12 +65,21 @@ pub(super) enum Settings {
     Arbiter(ArbiterOptions),
     Compute(ComputeOptions),
     Forwarder(ForwarderOptions),
+    Machine(MachineOptions),
     Memory(MemoryOptions),
     Replay(Arc<[TrafficRow]>),
     Router(RouterOptions),
     Sink(SinkOptions),
     Source(SourceOptions),
     Stages(StagesOptions),
+}
+
+/// A machine with run queues.
+#[derive(Clone, Debug)]
+pub(super) struct MachineOptions {
+    work: Workload,
+    variant: Variant,
+    choices: Choices,
 }
 
 const ONE: Option<PortCount> = Some(PortCount { least: 1, many: false });
@@ -202,6 +214,22 @@ const MODELS: &[Model] = &[
         },
     },
     Model {
+        name: "runqueue",
+        summary: "a machine whose CPUs schedule threads by run queues, in a domain of 1 GHz",
+        inputs: None,
+        outputs: None,
+        parameters: parameters! {
+            "workload": "\"mixed\" (default), \"fairness\", \"interactive\", \"fork-storm\", \"pinned\", \"real-time\" or \"lopsided\"",
+            "variant": "\"sound\" (default), or a way to break the machine, as `runqueue explore` knows them",
+            "seed": "of the order of what is due at one time; default the order of the CPUs",
+            "slice": "a request of either level, in whole nanoseconds; default \"3ms\"",
+            "quantum": "the longest turn; default \"1ms\"",
+            "latency": "of a message between CPUs, from \"2ns\" on; default \"1us\"",
+            "park": "from asking in vain to having left the CPU; default \"1us\"",
+        },
+        read: read_machine,
+    },
+    Model {
         name: "sink",
         summary: "takes packets and requests more",
         inputs: SOME,
@@ -329,6 +357,11 @@ impl Settings {
             Self::Arbiter(options) => sim.add_unit(domain, name, |p| Arbiter::new(p, wiring, *options)),
             Self::Compute(options) => sim.add_unit(domain, name, |p| Compute::new(p, wiring, *options)),
             Self::Forwarder(options) => sim.add_unit(domain, name, |p| Forwarder::new(p, wiring, *options)),
+            Self::Machine(options) => {
+                let MachineOptions { work, variant, choices } = options.clone();
+                let machine = Machine::new(work, variant).expect("the workload was checked when it was read");
+                sim.add_unit(domain, name, |p| MachineUnit::new(p, machine, choices))
+            }
             Self::Memory(options) => sim.add_unit(domain, name, |p| Memory::new(p, wiring, *options)),
             Self::Replay(rows) => sim.add_unit(domain, name, |p| Replay::new(p, wiring, Arc::clone(rows))),
             Self::Router(options) => sim.add_unit(domain, name, |p| Router::new(p, wiring, *options)),
@@ -337,6 +370,43 @@ impl Settings {
             Self::Stages(options) => sim.add_unit(domain, name, |p| Stages::new(p, wiring, *options)),
         }
     }
+}
+
+/// A machine of a named workload.
+fn read_machine(reading: &Reading<'_>) -> Result<Settings, Located> {
+    let fields = &reading.fields;
+    let workloads: Vec<&'static str> = RECORDED.iter().map(|known| known.name).collect();
+    let name = fields.word("workload", &workloads)?.unwrap_or(workloads[0]);
+    let known = RECORDED.iter().find(|known| known.name == name).expect("the word is one of the names");
+    let mut work = (known.build)();
+    let variants = Variant::ALL.map(|(name, _)| name);
+    let variant = fields.word("variant", &variants)?.and_then(Variant::named).unwrap_or_default();
+    let choices = match fields.integer("seed", 0..=u64::MAX)? {
+        Some(seed) => Choices::random(seed),
+        None => Choices::first(),
+    };
+    let times = [
+        ("slice", &mut work.slice),
+        ("quantum", &mut work.quantum),
+        ("latency", &mut work.latency),
+        ("park", &mut work.park),
+    ];
+    for (key, time) in times {
+        *time = nanoseconds(fields, key)?.unwrap_or(*time);
+    }
+    if let Err(fault) = Machine::new(work.clone(), variant) {
+        let key = ["latency", "quantum", "slice", "park"].into_iter().find(|key| fields.get(key).is_some());
+        return Err(fields.bad(key.unwrap_or("workload"), format!("a machine that can be: {fault}")));
+    }
+    Ok(Settings::Machine(MachineOptions { work, variant, choices }))
+}
+
+/// A time that is whole nanoseconds.
+fn nanoseconds(fields: &Fields<'_>, key: &str) -> Result<Option<u64>, Located> {
+    let Some(time) = fields.quantity::<Seconds>(key, TIME)? else { return Ok(None) };
+    let (num, den) = (u128::from(*time.ratio().numer()) * 1_000_000_000, u128::from(*time.ratio().denom()));
+    let whole = u64::try_from(num / den).ok().filter(|_| num.is_multiple_of(den));
+    whole.map(Some).ok_or_else(|| fields.bad(key, "whole nanoseconds, as in \"3ms\""))
 }
 
 /// The gate of a model without a pattern.

@@ -9,7 +9,7 @@ use super::fields::{Fields, TIME, in_order};
 use super::joins::{self, FifoPlan, LinkPlan};
 use super::model::{Model, Reading, Settings};
 use super::tree::{At, Located, Node, Sources, Table, Value};
-use crate::graph::TopologyError;
+use crate::graph::{TopologyError, counts_nanoseconds};
 use crate::models::Wiring;
 
 #[derive(Clone, Debug)]
@@ -71,6 +71,13 @@ pub(super) fn read_units(
         let table = Fields::table(&entry.node, &owner)?;
         let (model, settings) = read_model(table, entry.key_at, &owner, dir)?;
         let domain = read_unit_domain(table, entry.key_at, &owner, domains)?;
+        let clock = domains.by_name(&domain);
+        if let (Settings::Machine(_), Some(clock)) =
+            (&settings, clock.filter(|clock| !counts_nanoseconds(clock)))
+        {
+            let (unit, domain) = (name.to_owned(), clock.name().to_owned());
+            return Err(Located::new(entry.key_at, TopologyError::MachineClock { unit, domain }));
+        }
         let joined = ports.remove(name).unwrap_or_default();
         joins::check_ports(name, model, &joined)?;
         let wiring = Wiring::new(joined.iter().map(|(port, joined)| (*port, joined.joint)));

@@ -10,6 +10,7 @@ use clockweave_model::{ClockDomain, ClockDomains, Frequency, check_name};
 use super::error::ScenarioError;
 use super::fields::Fields;
 use super::joins::{self, FifoPlan, LinkPlan};
+use super::model::Settings;
 use super::parts::{FREQUENCY, UnitPlan, read_domains, read_units};
 use super::settings::{LIMIT, Limit, RecordSettings, RunPlan, read_record, read_run};
 use super::shape::{self, Generated};
@@ -115,6 +116,12 @@ fn read(root: &Table, sources: Sources) -> Result<Scenario, Located> {
         None => read_graph(&fields, &sources)?,
     };
     let record = read_record(&fields)?;
+    if graph.units.iter().any(|unit| matches!(unit.settings, Settings::Machine(_)))
+        && (record.lossy || record.rotate_events.is_some())
+    {
+        let expected = "neither `lossy` nor `rotate_events` beside a machine: its scheduling needs every event, in one file";
+        return Err(fields.bad("record", expected));
+    }
     let run = match fields.get("run") {
         Some(node) => read_run(node, &graph.domains)?,
         None => return Err(fields.missing("run", format!("a table with a limit, {LIMIT}"))),

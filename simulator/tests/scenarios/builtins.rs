@@ -4,7 +4,7 @@ use clockweave_simulator::models::{Forwarder, Sink, Source};
 use clockweave_simulator::scenario::{
     Limit, RunSummary, Scenario, builtin, builtins, closest_builtin, models,
 };
-use clockweave_simulator::{RunStatus, Simulation, StopReason, TerminationReason};
+use clockweave_simulator::{ExactTime, RunStatus, Simulation, StopReason, TerminationReason};
 
 fn scenario(name: &str) -> Scenario {
     Scenario::parse(&builtin(name).unwrap(), name).unwrap()
@@ -21,7 +21,11 @@ fn every_one_has_its_name_and_a_limit() {
     for known in builtins() {
         let scenario = scenario(known.name);
         assert_eq!(scenario.run_id(), known.name);
-        assert_eq!(scenario.limit(), &Limit::Batches(100_000), "{}", known.name);
+        let limit = match known.name.starts_with("runqueue") {
+            true => Limit::Time(ExactTime::from_ns(100_000_000).unwrap()),
+            false => Limit::Batches(100_000),
+        };
+        assert_eq!(scenario.limit(), &limit, "{}", known.name);
         assert!(!known.summary.is_empty());
     }
     assert!(builtin("nothing").is_none());

@@ -11,7 +11,6 @@ use clockweave::record::RecordFailure;
 use clockweave::recorded::RecordedError;
 use clockweave::recover::RecoverError;
 use clockweave::run::RunError;
-use clockweave::scheduling::SchedulingError;
 use clockweave::trace::TraceRunError;
 use clockweave_simulator::{RecordError, RunError as SimulationError};
 use clockweave_validators::engine::EngineError;
@@ -153,18 +152,6 @@ impl From<RecordFailure> for Failure {
         match &error {
             RecordFailure::Directory { source, .. } => Self::access(&error, source),
             RecordFailure::Run { error: stopped, directory } => of_run(stopped, directory.as_deref()),
-            _ => Self::input(error),
-        }
-    }
-}
-
-impl From<SchedulingError> for Failure {
-    fn from(error: SchedulingError) -> Self {
-        match error {
-            SchedulingError::Write(_) => Self::environment(error),
-            SchedulingError::Output(error) => error.into(),
-            SchedulingError::Place(error) => error.into(),
-            SchedulingError::Directory { ref source, .. } => Self::access(&error, source),
             _ => Self::input(error),
         }
     }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use clockweave::record::{self, Place, Recorded as RecordedRun};
-use clockweave::scheduling;
 use clockweave_recorder::{ExactSeconds, Stats};
-use clockweave_simulator::machine::{RECORDED, Recorded};
 use clockweave_simulator::{RunStatus, StopReason, Termination, TerminationReason};
 use serde::Serialize;
 
@@ -27,7 +25,8 @@ A built-in's name goes before a file of that name; ./NAME is always the file.
 --set record.checkpoint_interval=1000. A run limit replaces the scenario's own.
 
 runqueue, runqueue-fairness, -interactive, -fork-storm, -pinned, -real-time and
--lopsided record a machine with run queues as Perfetto's own scheduling.
+-lopsided record a machine with run queues, which the trace shows as Perfetto's
+own scheduling; such a run takes neither --lossy nor --rotate-events.
 
 Ctrl-C ends the run at the next batch and closes the recording, which is then
 whole; a second one ends the process.
@@ -176,10 +175,6 @@ fn quoted(text: &str) -> String {
 }
 
 pub(crate) fn run(args: &RecordArgs, console: &Console) -> Result<Outcome, Failure> {
-    let named = |workload: &&Recorded| args.scenario.as_os_str() == workload.name;
-    if let Some(workload) = RECORDED.iter().find(named) {
-        return run_machine(args, workload, console);
-    }
     let source = Source::find(&args.scenario)?;
     let overrides = args.overrides()?;
     let scenario = source.parse(&overrides)?;
@@ -207,28 +202,6 @@ pub(crate) fn run(args: &RecordArgs, console: &Console) -> Result<Outcome, Failu
         Some(termination) if failed(termination) => Outcome::Findings,
         _ => Outcome::Fine,
     })
-}
-
-/// Records a machine with run queues.
-fn run_machine(args: &RecordArgs, workload: &Recorded, console: &Console) -> Result<Outcome, Failure> {
-    if !args.overrides()?.is_empty() || args.json {
-        let name = workload.name;
-        return Err(Failure::input(format!("{name} takes no options but --output and --force")));
-    }
-    let recorded = scheduling::record_at(workload, &args.place(true)?)?;
-    let done = &recorded.done;
-    let rows = [
-        ("run", workload.name.to_owned()),
-        ("directory", recorded.directory.display().to_string()),
-        ("simulated time", format!("{} ns", grouped(done.ns))),
-        ("switches", grouped(done.switches)),
-        ("wakes", grouped(done.wakes)),
-        ("migrations", grouped(done.migrations)),
-    ];
-    let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:15} {value}")).collect();
-    let trace = shell_word(&recorded.trace);
-    console.note(format!("{}\n\nnext: clockweave validate {trace}", lines.join("\n")));
-    Ok(Outcome::Fine)
 }
 
 /// The report of `record --json`.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use clockweave::mutants::{self, Expected, MutantsError, Verdict};
 use clockweave_simulator::machine::{
-    Choices, Corpus, Demand, Expectation, GATES, Outcome as Explored, SCENARIOS, SEEDS, Scenario, Sweep,
-    Variant, explore, shrink, sweep, variant_name,
+    Choices, Corpus, Demand, Expectation, GATES, Law, Outcome as Explored, SCENARIOS, SEEDS, Scenario, Sweep,
+    Variant, explore, shrink, sweep,
 };
 use serde::Serialize;
 
@@ -35,8 +35,8 @@ Without a scenario the sound machine goes through all of them, and every broken
 machine and control of the gates through its own. Even seeds choose uniformly,
 odd ones by priorities that change now and then.
 
-Exit code 1: a rule is broken on a sound machine or a control, or a broken
-machine is not caught.";
+Exit code 1: a rule is broken on a sound machine or a control, a broken machine
+is not caught, or a rule never had anything to look at.";
 
 /// Explore what may happen at one time, and hold the rules against every step
 #[derive(Args)]
@@ -153,13 +153,9 @@ fn scenario_named(name: &str) -> Result<&'static Scenario, Failure> {
 }
 
 fn variant_named(name: &str) -> Result<Variant, Failure> {
-    if name == variant_name(Variant::Sound) {
-        return Ok(Variant::Sound);
-    }
-    let known = GATES.iter().map(|gate| gate.variant).find(|variant| variant_name(*variant) == name);
-    known.ok_or_else(|| {
-        let names: Vec<&str> = GATES.iter().map(|gate| variant_name(gate.variant)).collect();
-        Failure::input(format!("no machine is named {name:?}; there are sound, {}", names.join(", ")))
+    Variant::named(name).ok_or_else(|| {
+        let names = Variant::ALL.map(|(name, _)| name);
+        Failure::input(format!("no machine is named {name:?}; there are {}", names.join(", ")))
     })
 }
 
@@ -179,10 +175,11 @@ fn run_explore(args: &ExploreArgs, console: &Console) -> Result<Outcome, Failure
 }
 
 fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
-    let mut holds = true;
+    let (mut holds, mut reach) = (true, Law::ALL.map(|law| (law, 0)));
     for scenario in SCENARIOS {
         let swept = sweep(scenario, Variant::Sound, seeds);
         holds &= swept.failures == 0;
+        reach.iter_mut().for_each(|(law, times)| *times += swept.reach.of(*law));
         console.report(sweep_line(scenario.name, Variant::Sound, &swept, verdict(swept.failures == 0)))?;
         if let Some((_, outcome)) = &swept.first {
             console.report(violations(outcome))?;
@@ -198,6 +195,14 @@ fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
             (_, Demand::Passes) => verdict(held),
         };
         console.report(sweep_line(gate.scenario, gate.variant, &swept, word))?;
+    }
+    console.report(
+        "\nwhat each rule had to look at on the sound machine, in steps and subjects:\n".to_owned(),
+    )?;
+    for (law, times) in reach {
+        let word = if times == 0 { "  NOT REACHED" } else { "" };
+        holds &= times > 0;
+        console.report(format!("{:22} {}{word}\n", law.name(), grouped(times)))?;
     }
     Ok(if holds { Outcome::Fine } else { Outcome::Findings })
 }
@@ -215,7 +220,7 @@ fn sweep_line(scenario: &str, variant: Variant, swept: &Sweep, word: &str) -> St
         None => "no rule is broken".to_owned(),
     };
     let (steps, choices) = (grouped(swept.steps), grouped(swept.choices));
-    format!("{scenario:18} {:18} {steps} steps, {choices} choices: {broken}  {word}", variant_name(variant))
+    format!("{scenario:18} {:18} {steps} steps, {choices} choices: {broken}  {word}", variant.name())
         .trim_end()
         .to_owned()
         + "\n"

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use clockweave_model::{KindId, KindTable, Phase};
+use clockweave_model::{KindId, KindTable, MachineEntry, Phase};
 use clockweave_recorder::{
     RecordError, Recorder, RecorderBuilder, RunTotals, SerialRecorder, StreamId, TRACE_FILE,
 };
@@ -74,6 +74,8 @@ struct Rebuilder {
     builder: Option<RecorderBuilder>,
     /// The manifest says so.
     lossless: bool,
+    /// Whose scheduling is shown, unless events are missing.
+    machines: Vec<MachineEntry>,
     /// By unit index.
     streams: Vec<StreamId>,
     /// Ordinal that comes next, by unit index.
@@ -106,6 +108,7 @@ impl Rebuilder {
             recorder: None,
             builder: Some(builder),
             lossless: run.manifest().lossless,
+            machines: run.manifest().clockweave.as_ref().map_or_else(Vec::new, |ours| ours.machines.clone()),
             next: vec![0; streams.len()],
             streams,
             kinds,
@@ -177,7 +180,11 @@ impl Rebuilder {
 impl RowWriter for Rebuilder {
     fn begin(&mut self, _runs: &[&Catalog], holes: bool) -> Result<(), MergeError> {
         let mut builder = self.builder.take().expect("recording begins once");
-        builder.lossy(holes || !self.lossless);
+        let lossless = self.lossless && !holes;
+        builder.lossy(!lossless);
+        for machine in self.machines.drain(..).filter(|_| lossless) {
+            builder.machine(machine);
+        }
         self.recorder = Some(builder.start_serial().map_err(RebuildError::from)?);
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! `runqueue`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use clockweave::scheduling;
-use clockweave_recorder::{PrevState, SchedEvent, SchedProcess, SchedTask, SchedThread, SchedTrace};
-use clockweave_simulator::machine::{RECORDED, Variant, Workload};
+use clockweave_simulator::machine::{Choices, Machine, MachineUnit, RECORDED, SCENARIOS, Variant, Workload};
+use clockweave_simulator::{Compression, ExactTime, RecordingOptions, Simulation};
 
-use crate::command::{Ran, clockweave, run};
+use crate::command::{Ran, clockweave, names, run};
 
 fn sources() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulator/runqueue")
@@ -69,9 +69,7 @@ fn a_failing_run_is_stored_shrunk_and_replayed() {
         .unwrap();
     let explored = Ran::from(explored).expect(1, &[]);
     assert!(explored.text().contains("context-saved"), "{}", explored.text());
-    let on = |command: &str, file: &Path| {
-        Ran::from(clockweave().args(["runqueue", command]).arg(file).output().unwrap())
-    };
+    let on = |command: &str, file: &Path| on(&["runqueue", command], file);
     let shrunk = on("shrink", &long).expect(0, &["choices"]);
     fs::write(&short, shrunk.text()).unwrap();
     assert!(fs::metadata(&short).unwrap().len() < fs::metadata(&long).unwrap().len());
@@ -93,101 +91,205 @@ fn names_that_are_unknown_are_told_with_those_that_are() {
     run(["runqueue", "explore", "fairness", "--variant", "odd"]).expect(2, &["sound, lost-wake"]);
 }
 
+const MS: u64 = 1_000_000;
+
+const LAWS: [&str; 13] = [
+    "exclusive",
+    "one-thread",
+    "affinity",
+    "lost-wake",
+    "latency",
+    "work-conserving",
+    "dispatch",
+    "lag",
+    "counters",
+    "conservation",
+    "wakes",
+    "real-time",
+    "packets",
+];
+
 fn recorded(name: &str) -> Workload {
     (RECORDED.iter().find(|workload| workload.name == name).unwrap().build)()
 }
 
-/// What `validate` says of a trace: its exit code and text.
-fn validated(trace: &[u8]) -> (Option<i32>, String) {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("timeline.pftrace");
-    fs::write(&path, trace).unwrap();
-    let ran = Ran::from(clockweave().arg("validate").arg(&path).output().unwrap());
-    (ran.code, ran.text().to_owned() + &ran.stderr)
+fn explored(name: &str) -> Workload {
+    (SCENARIOS.iter().find(|scenario| scenario.name == name).unwrap().build)()
+}
+
+/// The built-in scenario of a workload.
+fn scenario(workload: &str) -> String {
+    if workload == "mixed" { "runqueue".to_owned() } else { format!("runqueue-{workload}") }
+}
+
+fn on(command: &[&str], dir: &Path) -> Ran {
+    Ran::from(clockweave().args(command).arg(dir).output().unwrap())
+}
+
+/// Records machines for `ns` nanoseconds.
+fn record(dir: &Path, machines: impl IntoIterator<Item = (Workload, Variant)>, ns: u64) {
+    let mut sim = Simulation::new();
+    sim.add_clock(1, "ns", "1GHz").unwrap();
+    for (number, (work, variant)) in machines.into_iter().enumerate() {
+        let machine = Machine::new(work, variant).unwrap();
+        sim.add_unit("ns", &format!("machine-{number}"), |p| MachineUnit::new(p, machine, Choices::first()))
+            .unwrap();
+    }
+    sim.record(RecordingOptions::new(dir, "machines").compression(Compression::None)).unwrap();
+    sim.run_until_time(ExactTime::from_ns(ns).unwrap()).unwrap();
+    sim.finish().unwrap();
+}
+
+/// The laws that `validate` found broken, how far each reached, and whether anything else was found.
+fn laws(dir: &Path) -> (BTreeSet<String>, BTreeMap<String, u64>, bool) {
+    let report = on(&["validate", "--json"], dir).json();
+    let (mut broken, mut reach, mut other) = (BTreeSet::new(), BTreeMap::new(), false);
+    for check in report["traces"][0]["checks"].as_array().unwrap() {
+        let failed = check["status"] == "failed";
+        match check["name"].as_str().unwrap().strip_prefix("runqueue-") {
+            Some(law) => {
+                reach.insert(law.to_owned(), check["rows"].as_u64().unwrap());
+                if failed {
+                    broken.insert(law.to_owned());
+                }
+            }
+            None => other |= failed,
+        }
+    }
+    (broken, reach, other)
 }
 
 #[test]
-fn every_recorded_machine_imports_cleanly_and_obeys_the_laws() {
+fn every_recorded_machine_is_a_run_that_imports_cleanly_and_obeys_the_laws() {
     let place = tempfile::tempdir().unwrap();
+    let mut reached = BTreeSet::new();
     for workload in RECORDED {
-        let dir = place.path().join(workload.name);
-        let record = || clockweave().args(["record", workload.name, "-o"]).arg(&dir).output().unwrap();
-        Ran::from(record()).expect(0, &["switches"]);
-        Ran::from(record()).expect(2, &["--force"]);
-        let trace = fs::read(dir.join("timeline.pftrace")).unwrap();
-        let (code, text) = validated(&trace);
-        assert_eq!(code, Some(0), "{}: {text}", workload.name);
-        assert!(text.contains("runqueue"), "{}: {text}", workload.name);
-        let (done, again) = scheduling::record((workload.build)(), Variant::Sound, Vec::new()).unwrap();
-        assert!(again == trace && done.switches > 50, "{}: {done:?}", workload.name);
+        let (name, dir) = (scenario(workload.name), place.path().join(workload.name));
+        let again = || on(&["record", &name, "-o"], &dir);
+        again().expect(0, &["simulated time  99,999,999 ns", "clockweave validate"]);
+        again().expect(2, &["--force"]);
+        let files = ["clock-manifest.json", "clock-stats.json", "text-domain-ns.log", "timeline.pftrace"];
+        assert_eq!(names(&dir), files);
+        on(&["validate"], &dir).expect(0, &[]);
+        let (broken, reach, other) = laws(&dir);
+        assert!(broken.is_empty() && !other, "{name}: {broken:?}");
+        assert_eq!(reach.keys().map(String::as_str).collect::<BTreeSet<_>>(), LAWS.into(), "{name}");
+        reached.extend(reach.into_iter().filter(|(_, rows)| *rows > 0).map(|(law, _)| law));
     }
+    assert_eq!(reached.iter().map(String::as_str).collect::<BTreeSet<_>>(), LAWS.into());
 }
 
 #[test]
 fn the_laws_are_red_on_broken_machines() {
-    for (name, variant, law) in [
-        ("runqueue-fairness", Variant::FirstComeFirstServed, "lag: "),
-        ("runqueue-real-time", Variant::RealTimeLate, "real-time: "),
-        ("runqueue-pinned", Variant::DeafIdle, "work-conserving: "),
-        ("runqueue-pinned", Variant::DeafIdle, "lost-wake: "),
-    ] {
-        let (_, trace) = scheduling::record(recorded(name), variant, Vec::new()).unwrap();
-        let (code, text) = validated(&trace);
-        assert!(code == Some(1) && text.contains(law), "{name} {variant:?}: {text}");
+    let place = tempfile::tempdir().unwrap();
+    let red: [(Workload, Variant, u64, &[&str]); 8] = [
+        (recorded("fairness"), Variant::FirstComeFirstServed, 100 * MS, &["lag", "counters"]),
+        (recorded("fairness"), Variant::DoubleCharge, 100 * MS, &["counters", "lag"]),
+        (recorded("real-time"), Variant::RealTimeLate, 50 * MS, &["real-time", "latency"]),
+        (recorded("real-time"), Variant::NestedRun, 50 * MS, &["one-thread"]),
+        (recorded("pinned"), Variant::DeafIdle, 100 * MS, &["work-conserving", "lost-wake"]),
+        (recorded("lopsided"), Variant::IgnoredMask, 50 * MS, &["affinity"]),
+        (explored("park-race"), Variant::EarlyWake, 5 * MS, &["exclusive", "conservation", "wakes"]),
+        (recorded("interactive"), Variant::KeptEntry, 50 * MS, &["dispatch"]),
+    ];
+    let mut seen = BTreeSet::from(["packets"]);
+    for (number, (work, variant, ns, expected)) in red.into_iter().enumerate() {
+        let dir = place.path().join(number.to_string());
+        record(&dir, [(work, variant)], ns);
+        let (broken, ..) = laws(&dir);
+        let missing: Vec<_> = expected.iter().filter(|law| !broken.contains(**law)).collect();
+        assert!(missing.is_empty(), "{variant:?}: {missing:?} hold, broken are {broken:?}");
+        seen.extend(expected);
     }
-    let mut work = recorded("runqueue-lopsided");
-    for spec in work.threads.iter_mut().take(4) {
-        spec.mask = clockweave_simulator::machine::CpuMask::first(2);
-    }
-    let (_, trace) = scheduling::record(work, Variant::IgnoredMask, Vec::new()).unwrap();
-    let (code, text) = validated(&trace);
-    assert!(code == Some(1) && text.contains("affinity: "), "{text}");
+    assert_eq!(seen, LAWS.into());
 }
 
-/// A small trace of one thread on two CPUs, by hand.
-fn by_hand(events: &[(u64, usize, SchedEvent)]) -> Vec<u8> {
-    let process = SchedProcess { pid: 100, name: "job".to_owned() };
-    let thread = SchedThread { tid: 101, pid: 100, name: "thread".to_owned() };
-    let mut trace = SchedTrace::new(Vec::new(), 2, &[process], vec![thread]).unwrap();
-    let facts = trace.track("facts", None, None).unwrap();
-    let arguments = [
-        ("tid", 101),
-        ("weight", 65_536),
-        ("mask", 3),
-        ("slice", 3_000_000),
-        ("quantum", 1_000_000),
-        ("latency", 1_000),
-        ("patience", 10_000_000),
-        ("section", 1_000),
-        ("steady", 0),
-    ];
-    trace.instant(0, facts, "runqueue.thread", &arguments).unwrap();
-    for (ns, cpu, event) in events {
-        trace.event(*ns, *cpu, *event).unwrap();
+/// No machine can break this law: its packets are made of its events.
+#[test]
+fn packets_that_are_missing_are_missed() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    record(&dir, [(recorded("mixed"), Variant::Sound)], 20 * MS);
+    let path = dir.join("timeline.pftrace");
+    let bytes = fs::read(&path).unwrap();
+    let varint = |at: &mut usize| {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = usize::from(bytes[*at]);
+            *at += 1;
+            value |= (byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+    };
+    let (mut at, mut kept, mut left_out) = (0, Vec::new(), 0);
+    while at < bytes.len() {
+        let begin = at;
+        varint(&mut at);
+        let size = varint(&mut at);
+        // `TracePacket.ftrace_events` is its field 1.
+        let bundle = bytes[at] == 0x0a;
+        at += size;
+        if bundle && left_out == 0 {
+            left_out += 1;
+        } else {
+            kept.extend_from_slice(&bytes[begin..at]);
+        }
     }
-    trace.finish().unwrap()
+    fs::write(&path, kept).unwrap();
+    assert!(laws(&dir).0.contains("packets"), "{left_out} packets left out");
 }
 
 #[test]
-fn the_laws_are_red_on_traces_that_no_machine_here_writes() {
-    let thread = SchedTask { thread: Some(0), real_time: false };
-    let idle = SchedTask::IDLE;
-    let switch = |prev, state, next| SchedEvent::Switch { prev, state, next };
-    let on = switch(idle, PrevState::Runnable, thread);
-    let off = switch(thread, PrevState::Sleeping, idle);
-    let waking = SchedEvent::Waking { task: thread, by: idle, target: 0 };
-    let good = [(10, 0, waking), (20, 0, on), (90, 0, off), (90, 1, switch(idle, PrevState::Runnable, idle))];
-    assert_eq!(validated(&by_hand(&good)).0, Some(0), "{}", validated(&by_hand(&good)).1);
-    let red = |events: &[(u64, usize, SchedEvent)], law: &str| {
-        let (code, text) = validated(&by_hand(events));
-        assert!(code == Some(1) && text.contains(law), "{law}: {text}");
+fn machines_share_a_trace() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    record(&dir, [(recorded("mixed"), Variant::Sound), (recorded("fairness"), Variant::Sound)], 40 * MS);
+    let (broken, reach, other) = laws(&dir);
+    assert!(broken.is_empty() && !other, "{broken:?}");
+    assert!(reach["lag"] > 100, "{reach:?}");
+}
+
+#[test]
+fn machines_are_recorded_as_everything_else_is() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = |name: &str| place.path().join(name);
+    let recorded = |name: &str, options: &[&str]| {
+        let dir = dir(name);
+        on(&[&["record", "runqueue"], options, &["-o"]].concat(), &dir)
     };
-    let twice = [(10, 0, waking), (20, 0, on), (30, 1, on), (80, 1, off), (90, 0, off)];
-    red(&twice, "exclusive: ");
-    // The thread's own states hide the overlap, so its time is less than the CPUs'.
-    red(&twice, "conservation: ");
-    red(&[(10, 0, waking), (20, 0, on), (50, 0, off), (60, 0, on), (90, 0, off)], "dispatch: ");
-    red(&[(10, 0, waking), (20, 0, on), (50, 0, waking), (90, 0, off)], "wakes: ");
-    // A switch whose previous thread is not the one that ran.
-    red(&[(10, 0, waking), (20, 0, on), (30, 0, on), (90, 0, off)], "mismatched_sched_switch_tids");
+    for (name, options) in [
+        ("full", &["--view", "full", "--args", "annotations", "--compress", "none", "--time", "20ms"][..]),
+        ("set", &["--set", "units.machine.slice=2ms", "--set", "units.machine.seed=7", "--time", "20ms"]),
+        ("batches", &["--batches", "20000000", "--compress", "deflate:9"]),
+    ] {
+        recorded(name, options).expect(0, &["simulated time  19,999,999 ns"]);
+        on(&["validate"], &dir(name)).expect(0, &[]);
+    }
+    recorded("text", &["--trace", "text", "--time", "20ms"]).expect(0, &[]);
+    // The log has all that the trace shows.
+    let trace = dir("merged.pftrace");
+    Ran::from(
+        clockweave()
+            .args(["merge", "--format", "pftrace"])
+            .arg(dir("text"))
+            .arg("-o")
+            .arg(&trace)
+            .output()
+            .unwrap(),
+    )
+    .expect(0, &[]);
+    let (broken, reach, other) = laws(&trace);
+    assert!(broken.is_empty() && !other && reach["exclusive"] > 20, "{broken:?} {reach:?}");
+    recorded("lossy", &["--lossy"]).expect(2, &["every event"]);
+    recorded("cut", &["--rotate-events", "100"]).expect(2, &["in one file"]);
+    recorded("slow", &["--set", "domains.ns.frequency=2GHz"]).expect(2, &["expected a domain of 1 GHz"]);
+    recorded("odd", &["--set", "units.machine.slice=1ps"]).expect(2, &["whole nanoseconds"]);
+    recorded("quick", &["--set", "units.machine.latency=1ns"]).expect(2, &["a latency below 2 ns"]);
+    recorded("what", &["--set", "units.machine.workload=mixd"]).expect(2, &["did you mean \"mixed\""]);
+    let broken = recorded("broken", &["--set", "units.machine.variant=deaf-idle"]).expect(0, &[]);
+    drop(broken);
+    on(&["validate"], &dir("broken")).expect(1, &[]);
 }
