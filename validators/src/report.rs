@@ -222,13 +222,14 @@ impl fmt::Display for Report {
             self.elapsed_ms % 1000,
             self.engine
         )?;
+        let width = self.checks.iter().map(|check| check.name.len() + 1).max().unwrap_or(0).max(13);
         for check in &self.checks {
             let status = match check.status {
                 Status::Passed => "ok",
                 Status::Failed => "FAILED",
                 Status::Skipped => "skipped",
             };
-            write!(out, "  {status:8}{:13}{} {}", check.name, grouped(check.rows), check.unit)?;
+            write!(out, "  {status:8}{:width$}{} {}", check.name, grouped(check.rows), check.unit)?;
             if check.found > 0 {
                 write!(out, ", {} findings", grouped(check.found))?;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use clockweave_runqueue::{Affinity, CpuMask, Task};
+use clockweave_runqueue::{Affinity, Class, CpuMask, Task};
 
 use super::events::Machine;
 use super::happening::Happening;
@@ -83,12 +83,17 @@ impl Machine {
                     self.next_op(thread);
                     self.post(cpu, Some(thread), channel, all);
                 }
+                Op::Lend { channel } => {
+                    self.next_op(thread);
+                    self.lend(channel);
+                    self.post(cpu, Some(thread), channel, false);
+                }
                 Op::Spawn(child) => {
                     self.next_op(thread);
                     self.spawn(cpu, Some(thread), child);
                 }
                 Op::SetClass(class) => {
-                    slot.class = class;
+                    (slot.class, slot.lent) = (class, None);
                     self.cpus[cpu].queue.set_current_class(class);
                     self.next_op(thread);
                 }
@@ -160,6 +165,23 @@ impl Machine {
         }
         if woken == 0 {
             self.channels[channel].posts += 1;
+        }
+    }
+
+    /// Lends the first waiter of a channel the rank of a real-time thread.
+    fn lend(&mut self, channel: usize) {
+        let Some(waiter) = self.channels[channel].waiters.front() else { return };
+        let slot = &mut self.threads[*waiter];
+        if slot.state == State::Parked && slot.class == Class::Fair {
+            (slot.class, slot.lent, slot.borrowed) = (Class::RealTime, Some(self.work.quantum), 0);
+        }
+    }
+
+    /// Takes back what was lent to a thread.
+    pub(super) fn take_back(&mut self, thread: usize) {
+        let slot = &mut self.threads[thread];
+        if slot.lent.is_some() && self.variant != Variant::KeptLend {
+            (slot.class, slot.lent) = (Class::Fair, None);
         }
     }
 

@@ -86,6 +86,8 @@ impl Machine {
                     rounds: spec.rounds,
                     claimed: false,
                     killed: false,
+                    lent: None,
+                    borrowed: 0,
                     waits_on: None,
                     deadline: None,
                     cpu_time: 0,

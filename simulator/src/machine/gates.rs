@@ -52,6 +52,7 @@ pub const GATES: &[Gate] = &[
     caught("real-time-latency", Variant::RealTimeLate, Law::RealTimePrompt),
     caught("park-race", Variant::EarlyWake, Law::OnePlace),
     caught("interactive", Variant::KeptEntry, Law::OnePlace),
+    caught("lend-then-block", Variant::KeptLend, Law::LendBounded),
     passes("lost-wake", Variant::FusedCommit),
     passes("idle-race", Variant::IdentityTies),
 ];

@@ -28,6 +28,8 @@ pub enum Law {
     JobsShareEqually,
     /// Threads of one job on one CPU get equal service.
     ThreadsShareEqually,
+    /// A lend buys a quantum of running at most, and the longest section.
+    LendBounded,
     /// A job's count is that of its threads in the queues.
     CountsAgree,
     /// The threads' service is the CPUs' busy time.
@@ -44,7 +46,7 @@ pub enum Law {
 
 impl Law {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::OnePlace,
         Self::MaskRespected,
         Self::NoLostWork,
@@ -53,6 +55,7 @@ impl Law {
         Self::RealTimePrompt,
         Self::JobsShareEqually,
         Self::ThreadsShareEqually,
+        Self::LendBounded,
         Self::CountsAgree,
         Self::TimeConserved,
         Self::ContextSaved,
@@ -72,6 +75,7 @@ impl Law {
             Self::RealTimePrompt => "real-time-prompt",
             Self::JobsShareEqually => "jobs-share-equally",
             Self::ThreadsShareEqually => "threads-share-equally",
+            Self::LendBounded => "lend-bounded",
             Self::CountsAgree => "counts-agree",
             Self::TimeConserved => "time-conserved",
             Self::ContextSaved => "context-saved",
@@ -141,6 +145,17 @@ impl Machine {
                     Law::NoLostWake,
                     format!("a thread waits on channel {channel}, which has a post"),
                 ));
+            }
+        }
+        let bound = self.work.quantum + self.work.longest_section();
+        for thread in self.threads.iter().filter(|thread| thread.lent.is_some()) {
+            reach.add(Law::LendBounded, 1);
+            if thread.borrowed > bound {
+                let text = format!(
+                    "a thread ran {} ns with what was lent, at most {bound} are allowed",
+                    thread.borrowed
+                );
+                found.push((Law::LendBounded, text));
             }
         }
         if shares {
@@ -237,7 +252,10 @@ impl Machine {
     fn check_real_time(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
         let bound = self.work.latency + self.work.longest_section() + 1;
         for (number, thread) in self.threads.iter().enumerate() {
-            let (State::Ready(cpu), Class::RealTime) = (thread.state, thread.class) else { continue };
+            let (State::Ready(cpu) | State::Flying(cpu), Class::RealTime) = (thread.state, thread.class)
+            else {
+                continue;
+            };
             reach.add(Law::RealTimePrompt, 1);
             let fair = self.cpus[cpu].running.is_some_and(|other| self.threads[other].class == Class::Fair);
             let waited = self.now - thread.owed_since;

@@ -30,6 +30,7 @@ impl Machine {
             self.open(cpu, letter, &mut asked);
         }
         self.fire_deadlines(cpu);
+        due |= self.end_lend(cpu);
         let mut why = Why::Preempted;
         if let Some(thread) = self.cpus[cpu].running {
             let fate = self.advance(cpu, thread);
@@ -75,6 +76,20 @@ impl Machine {
         let slot = &mut self.threads[thread];
         slot.cpu_time += ns;
         slot.left = slot.left.saturating_sub(ns);
+        if let Some(lent) = &mut slot.lent {
+            *lent = lent.saturating_sub(ns);
+            slot.borrowed += ns;
+        }
+    }
+
+    /// Takes back what was lent to the running thread when it has run for it. Says whether that was now.
+    fn end_lend(&mut self, cpu: usize) -> bool {
+        let running = self.cpus[cpu].running.filter(|thread| self.threads[*thread].lent == Some(0));
+        let Some(thread) = running else { return false };
+        self.take_back(thread);
+        let class = self.threads[thread].class;
+        self.cpus[cpu].queue.set_current_class(class);
+        class == Class::Fair
     }
 
     /// Puts a thread that is in no queue into that of `cpu`.
@@ -83,7 +98,8 @@ impl Machine {
         let mut task = slot.task.take().expect("a thread in no queue keeps its task");
         task.set_class(slot.class);
         (slot.state, slot.home) = (State::Ready(cpu), cpu);
-        let standing = slot.standing.take();
+        // A real-time thread brings back no lag; one that was lent its rank keeps its own.
+        let standing = slot.standing.take_if(|_| slot.class == Class::Fair);
         self.cpus[cpu].queue.insert(task, standing.as_ref());
     }
 
@@ -167,7 +183,7 @@ impl Machine {
                 Why::Yielded
             }
             Fate::Blocks if self.variant == Variant::KeptEntry => {
-                c.queue.put_back();
+                c.queue.yield_now();
                 c.running = None;
                 self.threads[thread].state = State::Parked;
                 return Why::Blocked;
@@ -179,12 +195,13 @@ impl Machine {
             }
             Fate::Blocks | Fate::Ends => {
                 let (task, standing) = c.queue.block().expect("a thread runs");
+                self.take_back(thread);
                 let slot = &mut self.threads[thread];
-                (slot.task, slot.standing) = (Some(task), standing);
+                (slot.task, slot.standing) = (Some(task), standing.or(slot.standing.take()));
                 if fate == Fate::Blocks { Why::Blocked } else { Why::Ended }
             }
         };
-        c.running = None;
+        self.cpus[cpu].running = None;
         let slot = &mut self.threads[thread];
         slot.owed_since = self.now;
         slot.state = match why {
@@ -335,7 +352,8 @@ impl Machine {
         if self.in_section(cpu) {
             return Some(ends);
         }
-        [Some(ends), Some(c.due.max(self.now + 1)), deadline].into_iter().flatten().min()
+        let lent = self.threads[thread].lent.filter(|ns| *ns > 0).map(|ns| c.since + ns);
+        [Some(ends), Some(c.due.max(self.now + 1)), deadline, lent].into_iter().flatten().min()
     }
 
     /// Tells the state of the queue and of those concerned.

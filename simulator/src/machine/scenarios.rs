@@ -89,6 +89,13 @@ pub const SCENARIOS: &[Scenario] = &[
         finishes: false,
     },
     Scenario {
+        name: "lend-then-block",
+        summary: "a thread lends its rank to the one it then waits for, among threads that compute",
+        build: lend_then_block,
+        shares: false,
+        finishes: false,
+    },
+    Scenario {
         name: "wakeup-storm",
         summary: "one post wakes all, again and again",
         build: wakeup_storm,
@@ -223,6 +230,24 @@ fn park_race() -> Workload {
     // Once now and then while the thread is on its way to waiting, and at the time it gets there.
     for (first, period) in [(120 * US, 120 * US), (170 * US, 500 * US)] {
         work.devices.push(Device { channel, cpu: 1, first, period, count: 30 });
+    }
+    work
+}
+
+fn lend_then_block() -> Workload {
+    let mut work = Workload::new(2, 10 * MS);
+    (work.quantum, work.slice) = (50 * US, 100 * US);
+    let (pair, hogs) = (work.job("pair"), work.job("hogs"));
+    let (asked, answered) = (work.channel(), work.channel());
+    // More than a quantum now and then.
+    let block = Op::Block { channel: asked, patience: None };
+    let answer = Op::Wake { channel: answered, all: false };
+    let script = [block, Op::Run(20 * US), answer, block, Op::Run(80 * US), answer];
+    work.thread("server", pair, 0, &script).mask = CpuMask::of([0]);
+    let wait = Op::Block { channel: answered, patience: None };
+    work.thread("client", pair, 1, &[Op::Run(10 * US), Op::Lend { channel: asked }, wait]);
+    for cpu in 0..2 {
+        work.thread(&format!("hog-{cpu}"), hogs, cpu, &[Op::Run(70 * US)]).mask = CpuMask::of([cpu]);
     }
     work
 }

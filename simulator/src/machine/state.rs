@@ -40,6 +40,9 @@ pub(super) struct Thread {
     /// Woken before it had left the CPU.
     pub(super) claimed: bool,
     pub(super) killed: bool,
+    /// Nanoseconds that it may run yet with a rank that was lent to it, and those it has run with it.
+    pub(super) lent: Option<u64>,
+    pub(super) borrowed: u64,
     pub(super) waits_on: Option<usize>,
     pub(super) deadline: Option<u64>,
     pub(super) cpu_time: u64,

@@ -32,6 +32,8 @@ pub enum Variant {
     KeptEntry,
     /// A real-time thread runs on top of the one that it interrupts, which is never left.
     NestedRun,
+    /// What is lent to a thread is never taken back.
+    KeptLend,
     /// A control: asking and leaving the CPU are one step.
     FusedCommit,
     /// A control: what is due at one time happens in order of the CPUs, whatever is chosen.
@@ -40,7 +42,7 @@ pub enum Variant {
 
 impl Variant {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 16] = [
+    pub const ALL: [(&'static str, Self); 17] = [
         ("sound", Self::Sound),
         ("lost-wake", Self::LostWake),
         ("old-steal", Self::OldSteal),
@@ -55,6 +57,7 @@ impl Variant {
         ("early-wake", Self::EarlyWake),
         ("kept-entry", Self::KeptEntry),
         ("nested-run", Self::NestedRun),
+        ("kept-lend", Self::KeptLend),
         ("fused-commit", Self::FusedCommit),
         ("identity-ties", Self::IdentityTies),
     ];

@@ -29,6 +29,12 @@ pub enum Op {
         /// Whether all waiters are woken.
         all: bool,
     },
+    /// Posts to a channel, and lends its first waiter, if that is a fair thread, the rank of a real-time one: until it
+    /// has run for a quantum, or waits.
+    Lend {
+        /// The channel.
+        channel: usize,
+    },
     /// Lets equals go first.
     Yield,
     /// Starts another thread.
@@ -173,7 +179,9 @@ impl Workload {
     fn reference_fault(&self) -> Option<String> {
         for op in self.ops() {
             let (what, number, count) = match *op {
-                Op::Block { channel, .. } | Op::Wake { channel, .. } => ("channel", channel, self.channels),
+                Op::Block { channel, .. } | Op::Wake { channel, .. } | Op::Lend { channel } => {
+                    ("channel", channel, self.channels)
+                }
                 Op::Spawn(thread) => ("thread", thread, self.threads.len()),
                 Op::Teardown(job) => ("job", job, self.jobs.len()),
                 _ => continue,

@@ -94,10 +94,10 @@ refusals! {
     frequency_number: "frequency = \"914MHz\"" => "frequency = 914.0", "5:13: `frequency` of domain `sm` is the number with a fraction 914.0; expected a frequency, as in \"914MHz\", \"1.326GHz\" or \"5/3 Hz\"";
     period_zero: "period = \"1ns\"" => "period = \"0\"", "7:10: domain `lts`: the period is zero; expected more than zero";
     phase_negative: "period = \"1ns\"" => "period = \"1ns\"\nphase = \"-1ps\"", "10:9: `phase` of domain `lts`: `-1ps` is negative; expected zero or more";
-    unit_without_model: "model = \"sink\"" => "", "19:8: unit `consumer` has no `model`; expected the name of a model: one of \"arbiter\", \"compute\", \"forwarder\", \"memory\", \"pipeline\", \"replay\", \"router\", \"sink\", \"source\"";
+    unit_without_model: "model = \"sink\"" => "", "19:8: unit `consumer` has no `model`; expected the name of a model: one of \"arbiter\", \"compute\", \"forwarder\", \"memory\", \"pipeline\", \"replay\", \"router\", \"runqueue\", \"sink\", \"source\"";
     unit_model_key: "model = \"sink\"" => "mdoel = \"sink\"", "20:1: unknown key `mdoel` in unit `consumer`; did you mean `model`? expected one of `model`, `domain`";
-    unit_model_unknown: "model = \"sink\"" => "model = \"snk\"", "20:9: there is no model `snk`; did you mean `sink`? expected one of `arbiter`, `compute`, `forwarder`, `memory`, `pipeline`, `replay`, `router`, `sink`, `source`";
-    unit_model_number: "model = \"sink\"" => "model = 1", "20:9: `model` of unit `consumer` is 1; expected the name of a model: one of \"arbiter\", \"compute\", \"forwarder\", \"memory\", \"pipeline\", \"replay\", \"router\", \"sink\", \"source\"";
+    unit_model_unknown: "model = \"sink\"" => "model = \"snk\"", "20:9: there is no model `snk`; did you mean `sink`? expected one of `arbiter`, `compute`, `forwarder`, `memory`, `pipeline`, `replay`, `router`, `runqueue`, `sink`, `source`";
+    unit_model_number: "model = \"sink\"" => "model = 1", "20:9: `model` of unit `consumer` is 1; expected the name of a model: one of \"arbiter\", \"compute\", \"forwarder\", \"memory\", \"pipeline\", \"replay\", \"router\", \"runqueue\", \"sink\", \"source\"";
     unit_parameter: "model = \"forwarder\"" => "model = \"forwarder\"\nevry = 3", "17:1: unknown key `evry` in unit `mid` (model `forwarder`); did you mean `every`? expected one of `model`, `domain`, `every`, `work`";
     unit_parameter_zero: "model = \"forwarder\"" => "model = \"forwarder\"\nevery = 0", "17:9: `every` of unit `mid` (model `forwarder`) is 0; expected a whole number from 1 on";
     unit_parameter_negative: "model = \"forwarder\"" => "model = \"forwarder\"\nevery = -1", "17:9: `every` of unit `mid` (model `forwarder`) is -1; expected a whole number from 1 on";
