@@ -152,7 +152,7 @@ impl Machine {
                 self.push(framing, cpu as usize, event);
             }
             SchedRecord::Start { cpu, thread, by, target } => {
-                self.start(framing, (ns, cpu), thread, by, target)
+                self.start(framing, (ns, cpu), thread, by, target);
             }
             SchedRecord::Migrate { cpu, thread, target } => {
                 let (comm, pid, prio) = self.named(Some(thread));

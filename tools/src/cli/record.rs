@@ -26,7 +26,7 @@ A built-in's name goes before a file of that name; ./NAME is always the file.
 
 runqueue, runqueue-fairness, -interactive, -fork-storm, -pinned, -real-time and
 -lopsided record a machine with run queues, which the trace shows as Perfetto's
-own scheduling; such a run takes neither --lossy nor --rotate-events.
+own scheduling; such a run is lossless and in one file.
 
 Ctrl-C ends the run at the next batch and closes the recording, which is then
 whole; a second one ends the process.
