@@ -91,6 +91,18 @@ impl Tracks<'_> {
         self.plan.uuids.assign(&format!("{}/{path}", self.path))
     }
 
+    /// Declares what holds the machine's tracks: before the clock domains, because the events of a unit take much room.
+    fn add_root(&mut self, unit: &str, rank: i32) -> u64 {
+        let (uuid, name) = (self.uuid("scheduling"), format!("scheduling of {unit}"));
+        let track = TrackDescriptor {
+            sibling_order_rank: Some(rank),
+            child_ordering: Some(ChildOrdering::Explicit.into()),
+            ..track(uuid, self.plan.root, &name, None)
+        };
+        self.plan.descriptors.push(track);
+        uuid
+    }
+
     /// Declares the `rank`-th track below `parent`.
     fn add(&mut self, path: &str, parent: u64, (rank, name): (usize, &str), unit: Option<&str>) -> u64 {
         let uuid = self.uuid(path);
@@ -134,8 +146,8 @@ impl SchedPlan {
             plan.of_unit[unit] = Some(plan.machines.len());
             let path =
                 format!("run/{}/{}/sched", roster.domains[roster.units[unit].domain].name(), entry.unit);
-            let parent = tracks.units[unit];
-            let tracks = Tracks { plan: tracks, path };
+            let mut tracks = Tracks { plan: tracks, path };
+            let parent = tracks.add_root(&entry.unit, plan.machines.len() as i32 - machines.len() as i32);
             let firsts = (first_cpu, number(first_pid)?, number(first_tid)?);
             plan.machines.push(Machine::new(entry, parent, tracks, firsts));
             first_cpu += entry.cpus;
@@ -169,16 +181,16 @@ fn number(number: usize) -> Result<i32, RecordError> {
 impl Machine {
     fn new(
         entry: &MachineEntry,
-        unit: u64,
+        parent: u64,
         mut tracks: Tracks<'_>,
         (first_cpu, first_pid, first_tid): (u32, i32, i32),
     ) -> Self {
-        let facts_track = tracks.add("facts", unit, (0, "facts"), None);
-        let posts = tracks.add("posts", unit, (1, "posts"), None);
-        let lags = tracks.add("lags", unit, (2, "lag_ns"), None);
-        let group_lags = tracks.add("group_lags", unit, (3, "group lag_ns"), None);
         let cpus = entry.cpus as usize;
-        let cpu_tracks = (0..cpus).map(|cpu| CpuTracks::new(&mut tracks, unit, cpu, first_cpu)).collect();
+        let facts_track = tracks.add("facts", parent, (cpus + 3, "facts"), None);
+        let posts = tracks.add("posts", parent, (cpus, "posts"), None);
+        let lags = tracks.add("lags", parent, (cpus + 1, "lag_ns"), None);
+        let group_lags = tracks.add("group_lags", parent, (cpus + 2, "group lag_ns"), None);
+        let cpu_tracks = (0..cpus).map(|cpu| CpuTracks::new(&mut tracks, parent, cpu, first_cpu)).collect();
         let places = (0..cpus).flat_map(|cpu| (0..entry.jobs.len()).map(move |job| (cpu, job)));
         let groups = places
             .map(|(cpu, job)| Group {
@@ -266,10 +278,10 @@ impl Machine {
 const PER_TREE: usize = 512;
 
 impl CpuTracks {
-    fn new(tracks: &mut Tracks<'_>, unit: u64, cpu: usize, first_cpu: u32) -> Self {
+    fn new(tracks: &mut Tracks<'_>, parent: u64, cpu: usize, first_cpu: u32) -> Self {
         let path = format!("cpu{cpu}");
         let name = format!("cpu {}", first_cpu as usize + cpu);
-        let below = tracks.add(&path, unit, (4 + cpu, &name), None);
+        let below = tracks.add(&path, parent, (cpu, &name), None);
         let mut add = |rank: usize, name: &str, unit: Option<&str>| {
             tracks.add(&format!("{path}/{name}"), below, (rank, name), unit)
         };
