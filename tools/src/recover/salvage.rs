@@ -10,7 +10,7 @@
 //! and is only known to be well formed.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 
 use clockweave_validators::scan::{
     Codec, Cut, CutReason, Entries, Entry, EntryFault, Fields, Inflater, PACKET_TAG, Packet, PrefixOptions,
@@ -18,7 +18,7 @@ use clockweave_validators::scan::{
 };
 use serde::Serialize;
 
-use super::window::Window;
+use super::window::{BLOCK, Window, fault_of};
 use super::{RecoverError, likely_kind, no_packet, open};
 use crate::progress::Progress;
 use crate::trace::FileCodec;
@@ -86,8 +86,8 @@ impl SalvageReport {
     }
 }
 
-struct Salvage<W> {
-    out: W,
+struct Salvage<W: Write> {
+    out: BufWriter<W>,
     scanner: PrefixScanner,
     inflater: Inflater,
     /// Sequences cleared since the last hole; `None` before the first hole, where all stand.
@@ -132,6 +132,8 @@ pub fn salvage(
             let (walked, stopped) = salvage.walk(&window, passed)?;
             (passed, searching) = (walked, stopped);
         }
+        // A slow source is kept as it comes.
+        salvage.out.flush().map_err(RecoverError::Write)?;
         progress.advance(passed as u64);
         if window.ended && passed == 0 && (searching || window.filled == 0) {
             break;
@@ -149,7 +151,7 @@ pub fn salvage(
 impl<W: Write> Salvage<W> {
     fn new(out: W, file_codec: FileCodec) -> Self {
         Self {
-            out,
+            out: BufWriter::with_capacity(BLOCK, out),
             scanner: PrefixScanner::new(&PrefixOptions::default()),
             inflater: Inflater::default(),
             cleared: None,
@@ -185,11 +187,12 @@ impl<W: Write> Salvage<W> {
             let entry = match Entries::new(&bytes[at..]).next() {
                 Some(Ok(entry)) => Entry { offset, ..entry },
                 Some(Err(error)) => {
-                    let torn = matches!(error.fault, EntryFault::TornHeader | EntryFault::TornPayload { .. });
+                    let fault = fault_of(error.fault);
+                    let torn = matches!(fault, EntryFault::TornHeader | EntryFault::TornPayload { .. });
                     if torn && !window.ended {
                         return Ok((at, false));
                     }
-                    self.begin_hole(offset, error.fault.to_string());
+                    self.begin_hole(offset, fault.to_string());
                     self.extend_hole(1);
                     return Ok((at + 1, true));
                 }

@@ -12,6 +12,9 @@ use crate::trace::{FileCodec, decoded};
 /// Bytes read at once.
 pub(super) const BLOCK: usize = 256 * 1024;
 
+/// Most bytes of a packet: more is taken for damage, so that memory is bounded whatever a header claims.
+pub(super) const LONGEST: u64 = 256 << 20;
+
 /// The part of the input that is in memory; it grows only as far as data arrives.
 pub(super) struct Window<R> {
     source: R,
@@ -84,7 +87,9 @@ pub(super) fn walk(bytes: &[u8], offset: u64, mut visit: impl FnMut(&Entry<'_>) 
                 let placed = Entry { offset: offset + entry.offset, ..entry };
                 visit(&placed).map(|()| entry.header_len + entry.payload.len())
             }
-            Err(error) => Err(Cut { offset: offset + error.offset, reason: CutReason::Entry(error.fault) }),
+            Err(error) => {
+                Err(Cut { offset: offset + error.offset, reason: CutReason::Entry(fault_of(error.fault)) })
+            }
         };
         match step {
             Ok(length) => passed += length,
@@ -92,6 +97,16 @@ pub(super) fn walk(bytes: &[u8], offset: u64, mut visit: impl FnMut(&Entry<'_>) 
         }
     }
     Walk { passed, stop: None }
+}
+
+/// A packet that is too long is not waited for.
+pub(super) fn fault_of(found: EntryFault) -> EntryFault {
+    match found {
+        EntryFault::TornPayload { need, .. } if need > LONGEST => {
+            EntryFault::TooLong { length: need, limit: LONGEST }
+        }
+        other => other,
+    }
 }
 
 /// Whether more bytes may complete the packet.

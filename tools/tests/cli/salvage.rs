@@ -12,23 +12,27 @@ use crate::command::run;
 use crate::record::record;
 use crate::recover::boundaries;
 
-/// A recorded trace with a checkpoint every 40 events.
-fn trace(compress: &str) -> Vec<u8> {
+/// A recorded trace of `fifo` with a checkpoint every `interval` events.
+pub(crate) fn recorded(batches: u32, interval: u32, compress: &str) -> Vec<u8> {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("run");
-    let options = ["--batches", "80", "--compress", compress, "--set", "record.checkpoint_interval=40"];
-    record("fifo", &dir, &options).expect(0, &[]);
+    let (batches, interval) = (batches.to_string(), format!("record.checkpoint_interval={interval}"));
+    record("fifo", &dir, &["--batches", &batches, "--compress", compress, "--set", &interval]).expect(0, &[]);
     fs::read(dir.join("timeline.pftrace")).unwrap()
 }
 
-fn gzip(content: &[u8]) -> Vec<u8> {
+fn trace(compress: &str) -> Vec<u8> {
+    recorded(80, 40, compress)
+}
+
+pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
     let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(1));
     out.write_all(content).unwrap();
     out.finish().unwrap()
 }
 
 /// What a decompressor gives before it complains.
-fn readable(mut reader: impl Read) -> Vec<u8> {
+pub(crate) fn readable(mut reader: impl Read) -> Vec<u8> {
     let (mut out, mut block) = (Vec::new(), [0; 997]);
     while let Ok(read) = reader.read(&mut block) {
         if read == 0 {
@@ -37,28 +41,6 @@ fn readable(mut reader: impl Read) -> Vec<u8> {
         out.extend_from_slice(&block[..read]);
     }
     out
-}
-
-#[test]
-fn a_file_compressed_as_a_whole_is_recovered_at_every_length() {
-    let content = trace("none");
-    let ends = boundaries(&content);
-    type Unpack = fn(&[u8]) -> Vec<u8>;
-    let gunzip: Unpack = |bytes| readable(flate2::read::MultiGzDecoder::new(bytes));
-    let unzstd: Unpack = |bytes| readable(zstd::Decoder::new(bytes).unwrap());
-    for (packed, unpack) in [(gzip(&content), gunzip), (zstd::encode_all(&content[..], 1).unwrap(), unzstd)] {
-        for length in 0..=packed.len() {
-            let mut kept = Vec::new();
-            let done = recover::recover(&packed[..length], Extent::Prefix, &mut kept, &mut ());
-            let reached = if length < 4 { 0 } else { unpack(&packed[..length]).len() };
-            let end = ends.iter().rev().find(|end| **end <= reached).copied().unwrap_or(0);
-            assert!(kept == content[..end], "length {length}");
-            match done {
-                Ok(report) => assert_eq!(report.is_complete(), length == packed.len(), "length {length}"),
-                Err(error) => assert!(end == 0, "length {length}: {error}"),
-            }
-        }
-    }
 }
 
 #[test]
@@ -95,8 +77,8 @@ fn salvage(bytes: &[u8]) -> Option<(SalvageReport, Vec<u8>)> {
     recover::salvage(bytes, &mut out, &mut ()).ok().map(|report| (report, out))
 }
 
-/// The payloads of top-level entries.
-fn entries(trace: &[u8]) -> Vec<&[u8]> {
+/// The top-level entries.
+pub(crate) fn entries(trace: &[u8]) -> Vec<&[u8]> {
     let mut begin = 0;
     boundaries(trace)
         .into_iter()
