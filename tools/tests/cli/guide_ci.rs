@@ -1,46 +1,25 @@
 //! `docs/guide-ci.md`: its commands do what it says, and what it gives to copy can be read.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
 use serde_yaml_ng::Value;
 
-fn docs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
-}
+use crate::guides::{bash, docs, of};
 
-/// The blocks of the guide with their language.
-fn blocks() -> Vec<(String, String)> {
-    let guide = fs::read_to_string(docs().join("guide-ci.md")).unwrap();
-    let parts: Vec<&str> = guide.split("\n```").collect();
-    let inside = parts.iter().skip(1).step_by(2);
-    inside.map(|part| part.split_once('\n').unwrap()).map(|(name, text)| (name.into(), text.into())).collect()
-}
-
-fn of(language: &str) -> Vec<String> {
-    blocks().into_iter().filter(|(name, _)| name == language).map(|(_, text)| text).collect()
-}
-
-fn bash(folder: &Path, args: &[&str], script: &str) -> Output {
-    let binary = Path::new(env!("CARGO_BIN_EXE_clockweave")).parent().unwrap();
-    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
-    let mut command = Command::new("bash");
-    command.args(args).args(["-c", script]).current_dir(folder).env("PATH", path);
-    command.env("CLOCKWEAVE_COMPILED_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-engine"));
-    command.output().unwrap()
-}
+const GUIDE: &str = "guide-ci.md";
 
 #[test]
 fn the_commands_of_the_guide_turn_a_build_green_and_red() {
     let place = tempfile::tempdir().unwrap();
-    let steps = of("sh");
+    let steps = of(GUIDE, "sh");
     let outputs: Vec<Output> =
         steps.iter().map(|step| bash(place.path(), &["-euo", "pipefail"], step)).collect();
     let codes: Vec<_> = outputs.iter().map(|output| output.status.code()).collect();
     assert_eq!(codes, [Some(0), Some(1), Some(0)], "{outputs:?}");
     let red = String::from_utf8_lossy(&outputs[1].stdout).into_owned();
-    let shown = of("text").concat();
+    let shown = of(GUIDE, "text").concat();
     for line in shown.lines() {
         assert!(red.lines().any(|found| found == line), "the guide shows {line:?}, found\n{red}");
     }
@@ -78,11 +57,11 @@ fn what_is_to_be_copied_is_yaml_with_scripts_that_bash_takes() {
     }
     scripts(&action, &mut found);
     scripts(&serde_yaml_ng::from_str(&read("gitlab.yml")).unwrap(), &mut found);
-    for block in of("yaml") {
+    for block in of(GUIDE, "yaml") {
         serde_yaml_ng::from_str::<Value>(&block).unwrap();
     }
     assert_eq!(found.len(), 6);
-    found.extend(of("sh"));
+    found.extend(of(GUIDE, "sh"));
     for script in &found {
         let checked = bash(Path::new("/"), &["-n"], script);
         assert!(checked.status.success() && checked.stderr.is_empty(), "{script}: {checked:?}");
