@@ -5,6 +5,8 @@ pub mod logs;
 pub mod merge;
 pub mod mutants;
 pub mod output;
+#[cfg(feature = "parquet")]
+pub mod output_folder;
 pub mod parallel;
 pub mod progress;
 pub mod record;

@@ -37,6 +37,14 @@ pub enum OutputError {
         /// The output.
         path: PathBuf,
     },
+    /// The folder holds something else.
+    #[error("{}: found `{found}` in the folder, expected an empty one, or one that was written before", path.display())]
+    Foreign {
+        /// The output.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
     /// The output is a link to nothing.
     #[error("{}: the symbolic link points to nothing; remove it or create its target's folder", path.display())]
     Dangling {
@@ -174,7 +182,7 @@ impl Write for Output {
     }
 }
 
-fn folder_of(place: &Path) -> &Path {
+pub(crate) fn folder_of(place: &Path) -> &Path {
     match place.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -182,7 +190,7 @@ fn folder_of(place: &Path) -> &Path {
 }
 
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
         // Some file systems cannot sync a folder.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -191,7 +199,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 

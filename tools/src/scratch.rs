@@ -138,6 +138,29 @@ impl TempFolder {
         Ok((path, file))
     }
 
+    /// Gives the folder its place; what was there is removed.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn keep(mut self, target: &Path) -> io::Result<()> {
+        let mut live = live();
+        let folder = self.made(&mut live)?;
+        // Nothing can end this process between the two renames but a kill.
+        let old = match fs::symlink_metadata(target) {
+            Ok(_) => {
+                let old = tempfile::Builder::new().prefix("clockweave-").tempdir_in(&self.parent)?;
+                fs::rename(target, old.path().join("old"))?;
+                Some(old)
+            }
+            Err(_) => None,
+        };
+        fs::rename(&folder, target)?;
+        live.remove(&folder);
+        // It is no longer where this would remove it.
+        self.folder.take().map(TempDir::keep);
+        drop(live);
+        drop(old);
+        Ok(())
+    }
+
     /// Where the folder is, or will be.
     pub(crate) fn place(&self) -> &Path {
         self.folder.as_ref().map_or(&self.parent, TempDir::path)

@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use super::arguments::{SMALLEST_MEMORY, SpillArgs, pattern, seconds};
 use super::console::{Console, RefusedLine, counted};
-use super::failure::{Failure, Outcome, commit};
+use super::failure::{Failure, Outcome};
+use super::parquet;
 
 const NOTES: &str = "\
 Columns: time_num time_den ts domain_id unit local_cycle event phase
@@ -27,10 +28,12 @@ presentation, not a claim about causes: the trace's own order has no domain id
 in it, and flows follow that one.
 
 Formats: tsv and csv are tables; jsonl has an object per line; sqlite a database
-with tables run, domain, unit, event and gap and the view merged; pftrace is a
-Perfetto trace rebuilt from the logs of one run.
+with tables run, domain, unit, event and gap and the view merged; parquet a
+table in columns, with the run always first (it needs a build with the feature
+`parquet`); pftrace is a Perfetto trace rebuilt from the logs of one run.
 A gap of a lossy run stays a comment in tsv, is a row `trace.gap` with the
-number of lost events as value in csv and jsonl, and a row of table gap.
+number of lost events as value in csv, jsonl and parquet, and a row of table
+gap.
 
 Logs may be compressed: text-domain-NAME.log.gz, text-domain-NAME.log.zst.
 
@@ -62,6 +65,10 @@ pub(crate) struct MergeArgs {
     /// Format of the merged log
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "tsv")]
     format: Format,
+    /// Write a folder with a parquet file for every period of this length, as in
+    /// 1ms
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    partition_time: Option<Seconds>,
     /// Leave out events before this time, as in 10us
     #[arg(long, value_name = "T", value_parser = seconds)]
     from: Option<Seconds>,
@@ -100,6 +107,7 @@ enum Format {
     Csv,
     Jsonl,
     Sqlite,
+    Parquet,
     Pftrace,
 }
 
@@ -172,30 +180,58 @@ fn merge_as(
             })?;
             return Ok(merge::merge_sqlite(runs, options, path, progress));
         }
+        Format::Parquet => return parquet::into_file(runs, options, output, progress),
         Format::Pftrace => return Ok(merge::merge_pftrace(runs, options, output, progress)),
     };
     Ok(merge::merge(runs, options, text, output, progress))
 }
 
-pub(crate) fn run(args: &MergeArgs, console: &Console) -> Result<Outcome, Failure> {
+/// Merges `runs`, read from `inputs`, into the output, which then has its place.
+fn write(
+    args: &MergeArgs,
+    runs: &[Run],
+    inputs: &[&Path],
+    progress: &mut dyn Progress,
+) -> Result<MergeReport, Failure> {
+    let options = args.options();
+    if let Some(period) = args.partition_time {
+        return parquet::into_folder(runs, &options, &args.output, args.force, period, progress);
+    }
+    let mut output = Output::create(&args.output, args.force, inputs)?;
+    let merged = merge_as(args.format, runs, &options, &mut output, progress)?;
+    let merged = merged.map_err(|error| Failure::of_merge(error, &args.output))?;
+    output.commit()?;
+    Ok(merged)
+}
+
+fn check(args: &MergeArgs) -> Result<(), Failure> {
     if args.json && is_dash(&args.output) {
         return Err(Failure::input("--json writes its report to stdout, so the log needs --output FILE"));
+    }
+    if let Some(period) = args.partition_time
+        && (args.format != Format::Parquet || is_dash(&args.output) || *period.ratio().numer() == 0)
+    {
+        return Err(Failure::input(
+            "--partition-time takes a time above 0 and needs --format parquet and --output DIR",
+        ));
     }
     if args.spill.memory < SMALLEST_MEMORY {
         return Err(Failure::input(format_args!("--memory {}: expected at least 1MiB", args.spill.memory)));
     }
+    Ok(())
+}
+
+pub(crate) fn run(args: &MergeArgs, console: &Console) -> Result<Outcome, Failure> {
+    check(args)?;
     let runs = args.runs.iter().map(|dir| Run::open(dir)).collect::<Result<Vec<Run>, _>>()?;
     let mut inputs: Vec<PathBuf> = args.runs.iter().map(|dir| dir.join(MANIFEST)).collect();
     inputs.extend(runs.iter().flat_map(Run::logs).map(|log| PathBuf::from(log.name())));
     let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-    let mut output = Output::create(&args.output, args.force, &inputs)?;
-    let options = args.options();
     let mut progress = console.progress();
-    let merged = merge_as(args.format, &runs, &options, &mut output, &mut progress)?;
+    let merged = write(args, &runs, &inputs, &mut progress);
     let (skipped, _) = progress.into_refused();
-    let merged = merged.map_err(|error| Failure::of_merge(error, &args.output))?;
+    let merged = merged?;
     let outcome = if merged.is_complete() { Outcome::Fine } else { Outcome::Findings };
-    let outcome = commit(output, outcome)?;
     tell(&merged, args, console);
     if args.json {
         console.print_json(&JsonReport {

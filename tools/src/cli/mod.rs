@@ -12,6 +12,7 @@ mod inspect;
 mod interrupt;
 mod manual;
 mod merge;
+mod parquet;
 mod record;
 mod recover;
 mod report;

@@ -10,6 +10,8 @@
 mod cursor;
 mod filter;
 mod kway;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod part;
 mod pftrace;
 mod rows;
@@ -38,6 +40,8 @@ use timeline::{OnLattice, Timeline, Wide};
 
 pub use filter::Filter;
 pub(crate) use kway::{Ordered, merge as merge_ordered};
+#[cfg(feature = "parquet")]
+pub use parquet::{ParquetPlace, merge_parquet};
 pub use pftrace::{RebuildError, merge_pftrace};
 pub(crate) use rows::{Row, RowWriter};
 pub use sqlite::merge_sqlite;

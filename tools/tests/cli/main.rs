@@ -2,10 +2,13 @@
 
 mod command;
 mod common_rules;
+mod damage;
 mod diff;
 mod engine;
 mod fixture;
 mod guide_ci;
+mod guide_offline;
+mod guides;
 mod help;
 mod inspect;
 mod interruption;
@@ -13,6 +16,7 @@ mod manual;
 mod merge;
 mod merge_formats;
 mod output_rules;
+mod parquet;
 mod record;
 mod recorded_runs;
 mod recover;

@@ -102,6 +102,82 @@ fn logs_out_of_order_are_sorted_also_outside_memory() {
     merge(&shuffled, &["--memory", "1MiB", "--temp-dir", "/nowhere/at/all"]).expect(3, &["--temp-dir"]);
 }
 
+/// Peak of resident memory of a living process, in KiB.
+#[cfg(target_os = "linux")]
+fn peak_memory(child: &std::process::Child) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_stays_within_its_limit_whatever_the_length_of_the_run() {
+    use crate::command::clockweave;
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
+    const EVENTS: u64 = 300_000;
+    let place = tempfile::tempdir().unwrap();
+    fixture::long_run(place.path(), EVENTS, false);
+    let logs = ["sm", "lts"].map(|domain| place.path().join(format!("text-domain-{domain}.log")));
+    let bytes: u64 = logs.iter().map(|log| fs::metadata(log).unwrap().len()).sum();
+    let peak = |memory: &str| {
+        let mut command = clockweave();
+        command
+            .arg("merge")
+            .arg(place.path())
+            .args(["--quiet", "--memory", memory, "--temp-dir"])
+            .arg(place.path());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // What is left is more than a pipe and the reader hold, so the process waits for it.
+        let most = usize::try_from(EVENTS * 2 - 20_000).unwrap();
+        assert_eq!(lines.by_ref().take(most).filter(Result::is_ok).count(), most);
+        let peak = peak_memory(&child);
+        assert_eq!(lines.count(), 20_001);
+        assert!(child.wait().unwrap().success());
+        peak << 10
+    };
+    // The text of the logs is 19 MB, sorting it in memory takes about twice that.
+    let (small, large) = (peak("4MiB"), peak("256MiB"));
+    assert!(bytes > 16 << 20, "{bytes}");
+    assert!(small < bytes, "{small} bytes of memory for {bytes} bytes of logs");
+    assert!(large > small + bytes, "{large}: more memory is used where it is given");
+}
+
+#[test]
+fn a_directory_of_another_recorder_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    // Numbers beyond 2^53 and 2^64, producers of one unit in rows of their own, kinds without a system, keys of its
+    // own, units after each other within a log, comments, a gap by name.
+    let manifest = r#"{"streams":[{"producer_order":1,"track":18446744073709551615,"sequence":9,"domain_id":4294967295,
+        "unit":"b unit","unit_id":18446744073709551615},{"producer_order":0,"track":5,"sequence":8,"domain_id":4294967295,
+        "unit":"b unit","unit_id":18446744073709551615},{"producer_order":0,"track":7,"sequence":8,"domain_id":4294967295,
+        "unit":"a unit","unit_id":7}],"vendor":{"deep":[1e300,null]},"events":{"9000":"it happened","9":"fifo.write"},
+        "domains":[{"phase_den":36893488147419103232,"phase_num":36893488147419103232,"period_den":3000000000000000000000,
+        "period_num":2000000000000,"name":"x","id":4294967295}],"stream_capacity":1,"lossless":false,
+        "perfetto_unit":"ns (floor)","time_unit":"rational seconds","run_id":"their run","version":1}"#;
+    let log = "# run=their run domain=x\n#local_cycle unit_id event phase transaction_id fifo_id value ordinal\n\
+        0\t18446744073709551615\tit happened\t1\t18446744073709551615\t18446744073709551615\t0\t5\n\
+        3\t18446744073709551615\tfifo.write\t0\t1\t2\t3\t18446744073709551614\n\
+        # whatever else\n\
+        # gap unit=a unit ordinal=0 count=4 cycle=1 phase=0\n\
+        1\t7\tfifo.write\t1\t0\t0\t0\t4\n";
+    fs::write(place.path().join("clock-manifest.json"), manifest).unwrap();
+    fs::write(place.path().join("text-domain-x.log"), log).unwrap();
+    fs::write(place.path().join("their-notes.txt"), "").unwrap();
+    // Edge n is at 1 s + n * 2/3 ns.
+    let expected = "\
+        1\t1\t1000000000\t4294967295\tb unit\t0\tit happened\t1\t18446744073709551615\t18446744073709551615\t0\t5\n\
+        # gap unit=a unit ordinal=0 count=4 cycle=1 phase=0\n\
+        1500000001\t1500000000\t1000000000\t4294967295\ta unit\t1\tfifo.write\t1\t0\t0\t0\t4\n\
+        500000001\t500000000\t1000000002\t4294967295\tb unit\t3\tfifo.write\t0\t1\t2\t3\t18446744073709551614\n";
+    let ran =
+        merge(place.path(), &[]).expect(0, &["1 log had to be sorted", "the run lost 4 events in 1 gap"]);
+    assert_eq!(ran.text().split_once('\n').unwrap().1, expected);
+}
+
 #[test]
 fn a_directory_that_is_no_run_is_refused() {
     let place = tempfile::tempdir().unwrap();
