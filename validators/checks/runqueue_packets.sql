@@ -17,3 +17,5 @@
 )
 SELECT 'found ' || found || ' packets ' || packet || ', expected ' || expected || ' by the events ' || event
 FROM counted WHERE found <> expected AND EXISTS (SELECT 1 FROM events)
+UNION ALL
+SELECT 'the importer has no name for a packet at ' || ts || ' ns' FROM ftrace_event WHERE name IS NULL

@@ -37,8 +37,6 @@ const FIRST_PID: usize = 1000;
 const PRIORITIES: [i32; 2] = [120, 50];
 /// `sched_switch.prev_state` from Linux 4.14 on.
 const PREEMPTED: i64 = 0x100;
-/// `FtraceEvent.common_flags` of what an interrupt did: `TRACE_FLAG_HARDIRQ`.
-const FROM_INTERRUPT: u32 = 8;
 /// `task_newtask.clone_flags` of a thread of its process: `CLONE_THREAD`.
 const CLONE_THREAD: u64 = 0x1_0000;
 const CATEGORY: &str = "sched";
@@ -159,14 +157,14 @@ impl Machine {
                 let [orig_cpu, dest_cpu] = [cpu, target].map(|cpu| Some(self.cpu(cpu).cast_signed()));
                 let moved = Migrate { comm, pid, prio, orig_cpu, dest_cpu };
                 let base = self.by(ns, self.running[cpu as usize]);
-                let event = FtraceEvent { sched_migrate_task: Some(moved), common_flags: None, ..base };
+                let event = FtraceEvent { sched_migrate_task: Some(moved), ..base };
                 self.push(framing, cpu as usize, event);
             }
             SchedRecord::Free { cpu, thread } => {
                 let (comm, pid, prio) = self.named(Some(thread));
                 let base = self.by(ns, self.running[cpu as usize]);
                 let sched_process_free = Some(Free { comm, pid, prio });
-                let event = FtraceEvent { sched_process_free, common_flags: None, ..base };
+                let event = FtraceEvent { sched_process_free, ..base };
                 self.push(framing, cpu as usize, event);
             }
             SchedRecord::Deadline { ns } => self.deadline = ns,
@@ -263,12 +261,12 @@ impl Machine {
         (Some(thread.name.clone()), Some(self.tid(number)), Some(priority))
     }
 
-    /// An event by a thread, or by an interrupt.
+    /// An event by a thread, or by an interrupt, whose number is the idle thread's: `common_flags` say nothing to
+    /// importers outside the compact form, and v52 takes them for an event without a name.
     fn by(&self, ns: u64, by: Option<u32>) -> FtraceEvent {
         FtraceEvent {
             timestamp: Some(ns),
             pid: self.named(by).1.map(i32::unsigned_abs),
-            common_flags: by.is_none().then_some(FROM_INTERRUPT),
             ..FtraceEvent::default()
         }
     }
@@ -313,7 +311,7 @@ impl Machine {
         target: u32,
     ) {
         let woken = self.waking(thread, target);
-        let base = FtraceEvent { common_flags: None, ..self.by(ns, by) };
+        let base = self.by(ns, by);
         // Importers hold a thread for ready from its creation on, or from its first wake; to have both would be a wake
         // of a thread that does not wait.
         let first = if by.is_none() {

@@ -32,7 +32,6 @@ message!(FtraceEvent {
     #[prost(uint64, optional, tag = "1")] timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "2")] pid: Option<u32>,
     #[prost(message, optional, tag = "4")] sched_switch: Option<Switch>,
-    #[prost(uint32, optional, tag = "5")] common_flags: Option<u32>,
     #[prost(message, optional, tag = "20")] sched_waking: Option<Waking>,
     #[prost(message, optional, tag = "114")] sched_wakeup_new: Option<Waking>,
     #[prost(message, optional, tag = "235")] task_newtask: Option<NewTask>,
