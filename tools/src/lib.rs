@@ -4,6 +4,7 @@ pub mod inspect;
 pub mod logs;
 pub mod merge;
 pub mod mutants;
+pub mod open;
 pub mod output;
 #[cfg(feature = "parquet")]
 pub mod output_folder;

@@ -10,13 +10,14 @@ use std::time::Instant;
 
 use crate::checks::own::OwnCheck;
 use crate::checks::reference::Reference;
-use crate::checks::structure::{self, Deflated, Structure};
+use crate::checks::structure::{self, Structure};
 use crate::content::Content;
 use crate::engine::{Engine, EngineError, Session, Width};
 use crate::limits::Limits;
 use crate::regular::open_regular;
 use crate::report::{Check, CheckReport, Finding, Report, Status};
 use crate::run::{InputError, RunDir};
+use crate::scan::Deflated;
 
 /// Traces of more uncompressed bytes than this need the wide engine.
 const NARROW_RAW_BYTES: u64 = 400 << 20;

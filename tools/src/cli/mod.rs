@@ -12,6 +12,7 @@ mod inspect;
 mod interrupt;
 mod manual;
 mod merge;
+mod open;
 mod parquet;
 mod record;
 mod recover;
@@ -53,6 +54,7 @@ enum Command {
     Inspect(inspect::InspectArgs),
     Diff(diff::DiffArgs),
     Report(report::ReportArgs),
+    Open(open::OpenArgs),
     Validate(validate::ValidateArgs),
     Engine(engine::EngineArgs),
     #[command(name = "runqueue")]
@@ -85,6 +87,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Recover(args) => recover::run(&args, &console),
         Command::Diff(args) => diff::run(&args, &console),
         Command::Report(args) => report::run(&args, &console),
+        Command::Open(args) => open::run(&args, &console),
         Command::Inspect(args) => inspect::run(&args, &console),
         Command::Man(args) => manual::man(&args, Cli::command(), &console),
         Command::Completions(args) => manual::completions(&args, Cli::command(), &console),

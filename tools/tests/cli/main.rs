@@ -15,6 +15,7 @@ mod interruption;
 mod manual;
 mod merge;
 mod merge_formats;
+mod open;
 mod output_rules;
 mod parquet;
 mod record;

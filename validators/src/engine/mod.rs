@@ -16,6 +16,7 @@ mod rpc;
 mod session;
 mod store;
 mod transport;
+mod ui;
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ pub use error::EngineError;
 pub use install::{InstallSource, Installed};
 pub use session::{Cell, Row, Session};
 pub use store::{EngineDirs, EngineStatus};
+pub use ui::Ui;
 
 /// How wide the engine's pointers are, which decides how large a trace it can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

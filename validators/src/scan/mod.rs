@@ -6,6 +6,7 @@
 //! knows nothing of files compressed as a whole.
 
 mod clock;
+mod deflated;
 mod entry;
 mod packet;
 mod prefix;
@@ -13,6 +14,7 @@ mod wire;
 mod wrapper;
 
 pub(crate) use clock::SequenceClocks;
+pub use deflated::Deflated;
 pub use entry::{Entries, Entry, EntryError, EntryFault, EntryReader, PACKET_TAG, ReadError};
 pub(crate) use packet::EventPacket;
 pub use packet::{
