@@ -104,7 +104,7 @@ pub(crate) fn run(args: &OpenArgs, console: &Console) -> Result<Outcome, Failure
     }
     let server = Server::bind().map_err(|error| Failure::environment(format!("127.0.0.1: {error}")))?;
     let page = open::page(&server.origin(), &server.trace_address(trace), &view);
-    let site = Site { ui, trace: trace.clone() };
+    let site = Arc::new(Site { ui, trace: trace.clone() });
     match output {
         Some(output) => picture(args, &server, &site, &page, wanted.is_some(), output),
         None => show(args, &server, &site, &page, console),
@@ -149,7 +149,7 @@ fn not_found(error: ViewError, trace: &Path) -> Failure {
 fn show(
     args: &OpenArgs,
     server: &Server,
-    site: &Site,
+    site: &Arc<Site>,
     page: &str,
     console: &Console,
 ) -> Result<Outcome, Failure> {
@@ -197,6 +197,7 @@ const LOADED: &str = "(async () => {
     await new Promise(resolve => setTimeout(resolve, 50));
   }
   await waitForPerfettoIdle(300);
+  await document.fonts.ready;
 })()";
 
 /// Shows what is selected in the lower part of the page.
@@ -208,6 +209,10 @@ const SELECTED: &str = "(async () => {
   }
   app.trace.commands.runCommand('dev.perfetto.ShowCurrentSelectionTab');
   await waitForPerfettoIdle(500);
+  const drawer = [...document.querySelectorAll('[class*=drawer]')].find(part => part.style.height);
+  if (drawer) drawer.style.height = Math.round(window.innerHeight * 0.55) + 'px';
+  await waitForPerfettoIdle(500);
+  await document.fonts.ready;
 })()";
 
 /// What the browser that makes a picture is doing, for the signal that ends it.
@@ -220,7 +225,7 @@ struct Running {
 fn picture(
     args: &OpenArgs,
     server: &Server,
-    site: &Site,
+    site: &Arc<Site>,
     page: &str,
     selects: bool,
     mut output: Output,
@@ -232,7 +237,9 @@ fn picture(
     interrupt::soften(move || {
         let mut running = asked.lock().unwrap_or_else(PoisonError::into_inner);
         running.interrupted = true;
-        running.browser.map(Stopper::stop);
+        if let Some(browser) = running.browser {
+            browser.stop();
+        }
     });
     let started = |stopper: Stopper| {
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,19 +248,17 @@ fn picture(
             stopper.stop();
         }
     };
-    let taken = std::thread::scope(|scope| {
-        scope.spawn(|| server.serve(site));
-        let taken = Browser::launch(&program, args.size, started).and_then(|mut browser| {
-            browser.navigate(&format!("{page}&hideSidebar=true"))?;
-            browser.evaluate(LOADED)?;
-            if selects {
-                browser.evaluate(SELECTED)?;
-            }
-            browser.screenshot()
-        });
-        server.stop();
-        taken
+    let (serving, served) = (server.clone(), Arc::clone(site));
+    std::thread::spawn(move || serving.serve(&served));
+    let taken = Browser::launch(&program, args.size, started).and_then(|mut browser| {
+        browser.navigate(&format!("{page}&hideSidebar=true"))?;
+        browser.evaluate(LOADED)?;
+        if selects {
+            browser.evaluate(SELECTED)?;
+        }
+        browser.screenshot()
     });
+    server.stop();
     if interrupt::harden() {
         return Ok(Outcome::Interrupted);
     }

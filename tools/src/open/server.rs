@@ -10,13 +10,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use clockweave_validators::engine::Ui;
 use tiny_http::{Header, Method, Request, Response, StatusCode};
 
-/// Threads that answer.
-const WORKERS: usize = 4;
+/// Requests answered at once; a browser opens six connections.
+const MOST_REQUESTS: usize = 64;
 /// Where the trace is served, before its name.
 const TRACE: &str = "/trace/";
 
@@ -94,28 +94,30 @@ impl Server {
         format!("{}{TRACE}{}", self.origin(), trace.name)
     }
 
-    /// Answers requests until [`Server::stop`] is called.
-    pub fn serve(&self, site: &Site) {
-        std::thread::scope(|scope| {
-            for _ in 0..WORKERS {
-                scope.spawn(|| {
-                    while !self.stopped.load(Ordering::SeqCst) {
-                        // An error is a wake-up, or a connection that broke before it asked for anything.
-                        if let Ok(request) = self.http.recv() {
-                            self.answer(request, site);
-                        }
-                    }
-                });
+    /// Answers requests until [`Server::stop`] is called. What is being answered then is not waited for: a browser may
+    /// leave an answer unread for ever.
+    pub fn serve(&self, site: &Arc<Site>) {
+        let open = Arc::new(AtomicUsize::new(0));
+        while !self.stopped.load(Ordering::SeqCst) {
+            // An error is a wake-up, or a connection that broke before it asked for anything.
+            let Ok(request) = self.http.recv() else { continue };
+            if open.fetch_add(1, Ordering::SeqCst) >= MOST_REQUESTS {
+                open.fetch_sub(1, Ordering::SeqCst);
+                continue;
             }
-        });
+            // Each has a thread: one that is left unread must not hold up those that the page waits for.
+            let (server, site, open) = (self.clone(), Arc::clone(site), Arc::clone(&open));
+            std::thread::spawn(move || {
+                server.answer(request, &site);
+                open.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
     }
 
     /// Ends [`Server::serve`].
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        for _ in 0..WORKERS {
-            self.http.unblock();
-        }
+        self.http.unblock();
     }
 
     fn answer(&self, request: Request, site: &Site) {
