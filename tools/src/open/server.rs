@@ -6,17 +6,25 @@
 //! leaves the machine.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use clockweave_validators::engine::Ui;
-use tiny_http::{Header, Method, Request, Response, StatusCode};
 
-/// Requests answered at once; a browser opens six connections.
-const MOST_REQUESTS: usize = 64;
+/// Connections answered at once; a browser opens six, and some in advance.
+const MOST_CONNECTIONS: usize = 64;
+/// Most bytes of a request up to its empty line; what follows is not read.
+const LONGEST_REQUEST: usize = 16 * 1024;
+/// Most headers of a request.
+const MOST_HEADERS: usize = 64;
+/// How long a request may take to arrive, and how long an answer may stay unread.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Before the next connection, after one that could not be taken.
+const PAUSE: Duration = Duration::from_millis(50);
 /// Where the trace is served, before its name.
 const TRACE: &str = "/trace/";
 
@@ -52,10 +60,10 @@ pub struct Site {
 }
 
 /// A server of one [`Site`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Server {
-    http: Arc<tiny_http::Server>,
-    port: u16,
+    listener: Arc<TcpListener>,
+    address: SocketAddr,
     stopped: Arc<AtomicBool>,
 }
 
@@ -73,10 +81,9 @@ impl Server {
     /// # Errors
     /// The system gives no port.
     pub fn bind() -> io::Result<Self> {
-        let http =
-            tiny_http::Server::http(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).map_err(io::Error::other)?;
-        let port = http.server_addr().to_ip().map_or(0, |address| address.port());
-        Ok(Self { http: Arc::new(http), port, stopped: Arc::default() })
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener: Arc::new(listener), address, stopped: Arc::default() })
     }
 
     /// Its address, as in `http://127.0.0.1:8000`.
@@ -86,7 +93,7 @@ impl Server {
 
     /// What a request may call it.
     fn hosts(&self) -> [String; 2] {
-        ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.port))
+        ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.address.port()))
     }
 
     /// Where it serves the trace.
@@ -95,20 +102,28 @@ impl Server {
     }
 
     /// Answers requests until [`Server::stop`] is called. What is being answered then is not waited for: a browser may
-    /// leave an answer unread for ever.
+    /// leave an answer unread.
     pub fn serve(&self, site: &Arc<Site>) {
         let open = Arc::new(AtomicUsize::new(0));
         while !self.stopped.load(Ordering::SeqCst) {
-            // An error is a wake-up, or a connection that broke before it asked for anything.
-            let Ok(request) = self.http.recv() else { continue };
-            if open.fetch_add(1, Ordering::SeqCst) >= MOST_REQUESTS {
+            let accepted = self.listener.accept();
+            if self.stopped.load(Ordering::SeqCst) {
+                break;
+            }
+            let Ok((stream, _)) = accepted else {
+                // A connection that broke before it was taken is nobody's loss; a lack of files may pass.
+                std::thread::sleep(PAUSE);
+                continue;
+            };
+            if open.fetch_add(1, Ordering::SeqCst) >= MOST_CONNECTIONS {
                 open.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
             // Each has a thread: one that is left unread must not hold up those that the page waits for.
-            let (server, site, open) = (self.clone(), Arc::clone(site), Arc::clone(&open));
+            let (hosts, site, open) = (self.hosts(), Arc::clone(site), Arc::clone(&open));
             std::thread::spawn(move || {
-                server.answer(request, &site);
+                // Whoever asked may be gone by now.
+                let _ = answer(stream, &hosts, &site);
                 open.fetch_sub(1, Ordering::SeqCst);
             });
         }
@@ -117,44 +132,70 @@ impl Server {
     /// Ends [`Server::serve`].
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        self.http.unblock();
-    }
-
-    fn answer(&self, request: Request, site: &Site) {
-        let hosts = request.headers().iter().filter(|header| header.field.equiv("Host"));
-        let hosts: Vec<&str> = hosts.map(|header| header.value.as_str()).collect();
-        let url = request.url().to_owned();
-        let answer = decide(request.method(), &hosts, &url, &self.hosts(), site);
-        // Whoever asked may be gone by now, which is nobody's loss.
-        let _ = match answer {
-            Answer::Refused(status, why) => refuse(request, status, why),
-            Answer::Trace => match open(&site.trace) {
-                Ok(file) => give(request, file, site.trace.length, "application/octet-stream"),
-                Err(error) => refuse(request, 500, &format!("the trace cannot be read: {error}\n")),
-            },
-            Answer::Ui(name) => match site.ui.read(name) {
-                Ok(bytes) => {
-                    let length = bytes.len() as u64;
-                    give(request, io::Cursor::new(bytes), length, media_type(name))
-                }
-                Err(error) => refuse(request, 500, &format!("{error}\n")),
-            },
-        };
+        // Wakes it; if nobody listens any more, it has ended.
+        let _ = TcpStream::connect(self.address);
     }
 }
 
-fn open(trace: &ServedTrace) -> io::Result<impl Read + Send + 'static> {
-    let mut file = File::open(&trace.path)?;
-    file.seek(SeekFrom::Start(0))?;
-    Ok(file.take(trace.length))
+/// Reads one request, answers it and ends the connection.
+fn answer(mut stream: TcpStream, own: &[String; 2], site: &Site) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let head = read_head(&mut stream)?;
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let (method, path) = match (request.parse(&head), request.method, request.path) {
+        (Ok(httparse::Status::Complete(_)), Some(method), Some(path)) => (method, path),
+        _ => return refuse(&mut stream, false, 400, "the request cannot be read\n"),
+    };
+    let hosts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("Host"));
+    let hosts: Vec<&str> = hosts.map(|header| str::from_utf8(header.value).unwrap_or_default()).collect();
+    let head_only = method == "HEAD";
+    match decide(method, &hosts, path, own, site) {
+        Answer::Refused(status, why) => refuse(&mut stream, head_only, status, why),
+        Answer::Trace => match open(&site.trace) {
+            Ok(file) => {
+                let length = site.trace.length;
+                give(&mut stream, head_only, file, length, "application/octet-stream")
+            }
+            Err(error) => {
+                refuse(&mut stream, head_only, 500, &format!("the trace cannot be read: {error}\n"))
+            }
+        },
+        Answer::Ui(name) => match site.ui.read(name) {
+            Ok(bytes) => {
+                let length = bytes.len() as u64;
+                give(&mut stream, head_only, io::Cursor::new(bytes), length, media_type(name))
+            }
+            Err(error) => refuse(&mut stream, head_only, 500, &format!("{error}\n")),
+        },
+    }
 }
 
-fn decide<'a>(method: &Method, hosts: &[&str], url: &'a str, own: &[String; 2], site: &Site) -> Answer<'a> {
+/// A request's bytes up to its empty line.
+fn read_head(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut piece = [0; 2048];
+    while !head.windows(4).any(|window| window == b"\r\n\r\n") {
+        let count = stream.read(&mut piece)?;
+        if count == 0 || head.len() + count > LONGEST_REQUEST {
+            break;
+        }
+        head.extend_from_slice(&piece[..count]);
+    }
+    Ok(head)
+}
+
+fn open(trace: &ServedTrace) -> io::Result<impl Read> {
+    Ok(File::open(&trace.path)?.take(trace.length))
+}
+
+fn decide<'a>(method: &str, hosts: &[&str], url: &'a str, own: &[String; 2], site: &Site) -> Answer<'a> {
     match hosts {
         [host] if own.iter().any(|name| name.eq_ignore_ascii_case(host)) => {}
         _ => return Answer::Refused(403, "this server is for this machine's browser only\n"),
     }
-    if !matches!(method, Method::Get | Method::Head) {
+    if !matches!(method, "GET" | "HEAD") {
         return Answer::Refused(405, "only GET and HEAD are answered\n");
     }
     let path = url.split(['?', '#']).next().unwrap_or_default();
@@ -168,36 +209,49 @@ fn decide<'a>(method: &Method, hosts: &[&str], url: &'a str, own: &[String; 2], 
     }
 }
 
-fn header(name: &str, value: &str) -> Header {
-    Header::from_bytes(name, value).expect("headers are ASCII")
+/// The first lines of an answer of `length` bytes.
+fn opening(status: u16, length: u64, media_type: &str) -> String {
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        _ => "Internal Server Error",
+    };
+    format!(
+        "HTTP/1.1 {status} {reason}\r\n\
+         Content-Type: {media_type}\r\n\
+         Content-Length: {length}\r\n\
+         Content-Security-Policy: {POLICY}\r\n\
+         Cache-Control: no-store\r\n\
+         Cross-Origin-Resource-Policy: same-origin\r\n\
+         Referrer-Policy: no-referrer\r\n\
+         X-Content-Type-Options: nosniff\r\n\
+         Connection: close\r\n\r\n"
+    )
 }
 
-fn headers(media_type: &str) -> Vec<Header> {
-    [
-        ("Content-Type", media_type),
-        ("Content-Security-Policy", POLICY),
-        ("Cache-Control", "no-store"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-        ("Referrer-Policy", "no-referrer"),
-        ("X-Content-Type-Options", "nosniff"),
-    ]
-    .into_iter()
-    .map(|(name, value)| header(name, value))
-    .collect()
+fn give(
+    stream: &mut TcpStream,
+    head_only: bool,
+    mut content: impl Read,
+    length: u64,
+    media_type: &str,
+) -> io::Result<()> {
+    stream.write_all(opening(200, length, media_type).as_bytes())?;
+    if !head_only {
+        io::copy(&mut content, stream)?;
+    }
+    stream.flush()
 }
 
-fn give(request: Request, content: impl Read, length: u64, media_type: &str) -> io::Result<()> {
-    let length = usize::try_from(length).map_err(io::Error::other)?;
-    // Whole files have a length, however long they are.
-    let response = Response::new(StatusCode(200), headers(media_type), content, Some(length), None);
-    request.respond(response.with_chunked_threshold(usize::MAX))
-}
-
-fn refuse(request: Request, status: u16, why: &str) -> io::Result<()> {
-    let content = io::Cursor::new(why.as_bytes().to_vec());
-    let length = Some(why.len());
-    let headers = headers("text/plain; charset=utf-8");
-    request.respond(Response::new(StatusCode(status), headers, content, length, None))
+fn refuse(stream: &mut TcpStream, head_only: bool, status: u16, why: &str) -> io::Result<()> {
+    stream.write_all(opening(status, why.len() as u64, "text/plain; charset=utf-8").as_bytes())?;
+    if !head_only {
+        stream.write_all(why.as_bytes())?;
+    }
+    stream.flush()
 }
 
 fn media_type(name: &str) -> &'static str {

@@ -5,8 +5,8 @@ use crate::guides::{bash, blocks};
 #[test]
 fn the_commands_of_the_guide_print_what_it_shows() {
     let place = tempfile::tempdir().unwrap();
-    // Where the guide says 2 (a wrong line) and 1 (skipped lines, a difference, a cut, a hole).
-    let expected = [0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 1, 1, 1, 1];
+    // Where the guide says 2 (a wrong line) and 1 (skipped lines, a difference, an assertion, a cut, a hole).
+    let expected = [0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 1, 0, 1, 0, 1, 1, 1];
     let (mut codes, mut printed) = (Vec::new(), String::new());
     for (language, text) in blocks("guide-offline.md") {
         if language == "sh" {
