@@ -6,6 +6,7 @@ use clockweave_runqueue::{Affinity, Class, CpuMask, Task};
 
 use super::events::Machine;
 use super::happening::Happening;
+use super::latency::Cause;
 use super::state::{Message, State};
 use super::variant::Variant;
 use super::workload::Op;
@@ -204,7 +205,7 @@ impl Machine {
                 );
             }
             State::Parked => {
-                (slot.waits_on, slot.deadline) = (None, None);
+                (slot.waits_on, slot.deadline, slot.owed_for) = (None, None, Cause::Woken);
                 let target = slot.home;
                 let woken = Happening::Waking { thread, by, target };
                 if target == cpu {

@@ -7,6 +7,7 @@ use clockweave_runqueue::{Affinity, CpuMask, Job, Task};
 
 use super::choice::Choices;
 use super::happening::Happening;
+use super::latency::{Cause, Waits};
 use super::state::{Channel, Cpu, Letter, Message, State, Thread};
 use super::variant::Variant;
 use super::workload::Workload;
@@ -50,6 +51,8 @@ pub struct Machine {
     pub(super) misdeeds: Vec<(super::laws::Law, String)>,
     /// Threads handed over to other CPUs, and killed ones that were not.
     pub(super) handovers: [usize; 2],
+    /// Waits by cause.
+    pub(super) waits: [Waits; Cause::ALL.len()],
     pub(super) steps: u64,
     started: bool,
 }
@@ -92,6 +95,7 @@ impl Machine {
                     deadline: None,
                     cpu_time: 0,
                     owed_since: 0,
+                    owed_for: Cause::Fresh,
                 }
             })
             .collect();
@@ -112,6 +116,7 @@ impl Machine {
             log: None,
             misdeeds: Vec::new(),
             handovers: [0; 2],
+            waits: [Waits::default(); Cause::ALL.len()],
             steps: 0,
             started: false,
         })

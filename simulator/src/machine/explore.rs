@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::choice::Choices;
 use super::events::Machine;
+use super::latency::{Cause, Waits};
 use super::laws::{Law, Reach, Violation};
 use super::scenarios::Scenario;
 use super::variant::Variant;
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub steps: u64,
     /// What the rules looked at.
     pub reach: Reach,
+    /// How long threads were ready before they ran, by cause.
+    pub waits: [Waits; Cause::ALL.len()],
 }
 
 impl Outcome {
@@ -57,7 +60,13 @@ pub fn explore(scenario: &Scenario, variant: Variant, mut choices: Choices) -> O
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         vec![Violation { law: Law::NoPanic, ns: machine.now, what: text.unwrap_or_default() }]
     });
-    Outcome { violations, decisions: choices.made().to_vec(), steps: machine.steps, reach }
+    Outcome {
+        violations,
+        decisions: choices.made().to_vec(),
+        steps: machine.steps,
+        reach,
+        waits: machine.waits,
+    }
 }
 
 /// Shortens failing choices: first to the shortest failing prefix, then by leaving out parts of it. What is left breaks

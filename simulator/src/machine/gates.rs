@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::choice::Choices;
 use super::explore::{Outcome, explore};
+use super::latency::{Cause, Waits};
 use super::laws::{Law, Reach};
 use super::scenarios::{SCENARIOS, Scenario};
 use super::variant::Variant;
@@ -68,6 +69,8 @@ pub struct Sweep {
     pub failures: u64,
     /// What the rules looked at.
     pub reach: Reach,
+    /// How long threads were ready before they ran, by cause.
+    pub waits: [Waits; Cause::ALL.len()],
     /// All broken rules.
     pub laws: BTreeSet<Law>,
     /// The first failing seed and its run.
@@ -81,6 +84,7 @@ pub fn sweep(scenario: &Scenario, variant: Variant, seeds: u64) -> Sweep {
         choices: 0,
         failures: 0,
         reach: Reach::default(),
+        waits: Default::default(),
         laws: BTreeSet::new(),
         first: None,
     };
@@ -89,6 +93,7 @@ pub fn sweep(scenario: &Scenario, variant: Variant, seeds: u64) -> Sweep {
         let outcome = explore(scenario, variant, choices);
         sweep.steps += outcome.steps;
         sweep.reach.add_all(&outcome.reach);
+        sweep.waits.iter_mut().zip(&outcome.waits).for_each(|(sum, more)| sum.add_all(more));
         sweep.choices += outcome.decisions.len() as u64;
         if !outcome.violations.is_empty() {
             sweep.failures += 1;

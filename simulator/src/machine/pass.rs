@@ -7,6 +7,7 @@ use clockweave_runqueue::{Class, FINE_BITS, Task};
 use super::advance::Fate;
 use super::events::Machine;
 use super::happening::{Happening, Why};
+use super::latency::Cause;
 use super::laws::Law;
 use super::state::{Letter, Message, State};
 use super::variant::Variant;
@@ -203,7 +204,7 @@ impl Machine {
         };
         self.cpus[cpu].running = None;
         let slot = &mut self.threads[thread];
-        slot.owed_since = self.now;
+        (slot.owed_since, slot.owed_for) = (self.now, Cause::Preempted);
         slot.state = match why {
             Why::Blocked => State::Parked,
             Why::Ended => State::Dead,
@@ -224,6 +225,7 @@ impl Machine {
         self.cpus[cpu].due = u64::MAX;
         let slot = &mut self.threads[thread];
         (slot.state, slot.home) = (State::Running(cpu), cpu);
+        self.waits[slot.owed_for as usize].add(self.now - slot.owed_since);
         if self.log.is_some()
             && let Some(view) = self.cpus[cpu].queue.view(thread as u64)
         {

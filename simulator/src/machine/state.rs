@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use clockweave_runqueue::{Class, RunQueue, Standing, Task};
 
+use super::latency::Cause;
+
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -48,6 +50,8 @@ pub(super) struct Thread {
     pub(super) cpu_time: u64,
     /// Since when it could run and does not.
     pub(super) owed_since: u64,
+    /// And why.
+    pub(super) owed_for: Cause,
 }
 
 /// What one CPU tells another.

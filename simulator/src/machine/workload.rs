@@ -210,7 +210,7 @@ impl Workload {
 
     /// The longest time in nanoseconds that a ready thread waits: everybody's turn before it, at the least share there
     /// is, and one more for the balance.
-    pub(super) fn patience(&self) -> u64 {
+    pub fn patience(&self) -> u64 {
         let weights = || self.jobs.iter().map(|job| job.weight);
         let (most, least) = (weights().max().unwrap_or(1), weights().min().unwrap_or(1));
         let turn = self.slice.saturating_add(self.quantum).saturating_add(self.longest_section());

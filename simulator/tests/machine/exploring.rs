@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clockweave_simulator::machine::{
-    Choices, Corpus, Demand, Expectation, GATES, Law, Machine, SCENARIOS, SEEDS, Variant, explore, shrink,
-    sweep,
+    Cause, Choices, Corpus, Demand, Expectation, GATES, Law, Machine, SCENARIOS, SEEDS, Variant, explore,
+    shrink, sweep,
 };
 
 fn corpus() -> PathBuf {
@@ -15,16 +15,25 @@ fn corpus() -> PathBuf {
 #[test]
 fn the_sound_machine_breaks_no_rule_in_any_scenario() {
     assert!(SCENARIOS.len() >= 8);
-    let mut reached = BTreeSet::new();
+    let (mut reached, mut causes) = (BTreeSet::new(), BTreeSet::new());
     for scenario in SCENARIOS {
         let sweep = sweep(scenario, Variant::Sound, SEEDS);
         reached.extend(Law::ALL.into_iter().filter(|law| sweep.reach.of(*law) > 0));
+        for (cause, waits) in Cause::ALL.into_iter().zip(sweep.waits) {
+            causes.extend((waits.count > 0).then_some(cause));
+            // Nobody waits longer than for everybody's turn.
+            assert!(
+                waits.second <= waits.longest && waits.longest <= (scenario.build)().patience(),
+                "{waits:?}"
+            );
+        }
         let first = sweep.first.map(|(seed, outcome)| (seed, outcome.violations));
         assert_eq!(first, None, "{}", scenario.name);
         assert!(sweep.steps > SEEDS * 20, "{}: {} steps", scenario.name, sweep.steps);
     }
     // A rule that never had anything to look at proves nothing.
     assert_eq!(reached, Law::ALL.into());
+    assert_eq!(causes, Cause::ALL.into());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use clockweave::mutants::{self, Expected, MutantsError, Verdict};
 use clockweave_simulator::machine::{
-    Choices, Corpus, Demand, Expectation, GATES, Law, Outcome as Explored, SCENARIOS, SEEDS, Scenario, Sweep,
-    Variant, explore, shrink, sweep,
+    Cause, Choices, Corpus, Demand, Expectation, GATES, Law, Outcome as Explored, SCENARIOS, SEEDS, Scenario,
+    Sweep, Variant, explore, shrink, sweep,
 };
 use serde::Serialize;
 
@@ -176,10 +176,12 @@ fn run_explore(args: &ExploreArgs, console: &Console) -> Result<Outcome, Failure
 
 fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
     let (mut holds, mut reach) = (true, Law::ALL.map(|law| (law, 0)));
+    let mut longest = Vec::new();
     for scenario in SCENARIOS {
         let swept = sweep(scenario, Variant::Sound, seeds);
         holds &= swept.failures == 0;
         reach.iter_mut().for_each(|(law, times)| *times += swept.reach.of(*law));
+        longest.push((scenario.name, swept.waits));
         console.report(sweep_line(scenario.name, Variant::Sound, &swept, verdict(swept.failures == 0)))?;
         if let Some((_, outcome)) = &swept.first {
             console.report(violations(outcome))?;
@@ -203,6 +205,18 @@ fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
         let word = if times == 0 { "  NOT REACHED" } else { "" };
         holds &= times > 0;
         console.report(format!("{:22} {}{word}\n", law.name(), grouped(times)))?;
+    }
+    console
+        .report("\nfrom being ready to running, in ns: waits, mean, longest but one, longest\n".to_owned())?;
+    for (scenario, waits) in longest {
+        for (cause, it) in Cause::ALL.into_iter().zip(waits).filter(|(_, it)| it.count > 0) {
+            let [count, mean, second, longest] =
+                [it.count, it.sum / it.count, it.second, it.longest].map(grouped);
+            console.report(format!(
+                "{scenario:18} {:10} {count:>9} {mean:>11} {second:>11} {longest:>11}\n",
+                cause.name()
+            ))?;
+        }
     }
     Ok(if holds { Outcome::Fine } else { Outcome::Findings })
 }
