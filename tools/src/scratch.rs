@@ -83,13 +83,17 @@ impl Drop for TempFile {
 pub struct Spooled(TempFile);
 
 impl Spooled {
-    /// Copies `source` to its end.
+    /// Copies `source` to its end, if it has no more than `most` bytes.
     ///
     /// # Errors
-    /// It cannot be read, or the system's temporary folder has no room.
-    pub fn new(mut source: impl io::Read) -> io::Result<Self> {
+    /// It cannot be read, or the system's temporary folder has no room; [`io::ErrorKind::FileTooLarge`] for more bytes.
+    pub fn new(source: impl io::Read, most: u64) -> io::Result<Self> {
         let mut file = TempFile::new_in(&std::env::temp_dir())?;
-        io::copy(&mut source, file.file())?;
+        let copied = io::copy(&mut source.take(most.saturating_add(1)), file.file())?;
+        if copied > most {
+            let words = format!("found more than {most} bytes, expected at most that");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+        }
         Ok(Self(file))
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct Content {
     counts: conservation::EngineCounts,
     tracks: Tracks,
     domain_tracks: DomainTracks,
-    edges: Vec<flows::Edge>,
+    pub(crate) edges: Vec<flows::Edge>,
     /// Slice rows at which files begin, and the events of each.
     starts: Vec<u32>,
     events_of_files: Vec<u64>,

@@ -19,6 +19,7 @@
 
 mod checks;
 mod content;
+mod database;
 pub mod engine;
 mod exact;
 mod limits;

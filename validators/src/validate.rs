@@ -12,6 +12,7 @@ use crate::checks::own::OwnCheck;
 use crate::checks::reference::Reference;
 use crate::checks::structure::{self, Structure};
 use crate::content::Content;
+use crate::database;
 use crate::engine::{Engine, EngineError, Session, Width};
 use crate::limits::Limits;
 use crate::regular::open_regular;
@@ -57,12 +58,20 @@ pub struct Options {
     pub reference: Option<PathBuf>,
     /// Queries of the user's own.
     pub own_checks: Vec<OwnCheck>,
+    /// An empty file that becomes a SQLite database of both sides and the findings.
+    pub database: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let limits = Limits::default();
-        Self { prefix: false, max_findings: 20, limits, reference: None, own_checks: Vec::new() }
+        Self {
+            prefix: false,
+            max_findings: 20,
+            limits: Limits::default(),
+            reference: None,
+            own_checks: Vec::new(),
+            database: None,
+        }
     }
 }
 
@@ -76,6 +85,9 @@ pub enum ValidateError {
     /// The engine is missing or broken.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The database could not be written.
+    #[error("{0}")]
+    Database(Box<rusqlite::Error>),
 }
 
 impl ValidateError {
@@ -83,8 +95,7 @@ impl ValidateError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(error) if !error.environment => 2,
-            Self::Input(_) => 3,
-            Self::Engine(_) => 3,
+            Self::Input(_) | Self::Engine(_) | Self::Database(_) => 3,
         }
     }
 }
@@ -144,18 +155,23 @@ pub fn validate(target: &Target, options: &Options, engine: &Engine) -> Result<R
     let union = union.filter(|_| whole);
     let events = union.as_ref().map_or(0, |union| union.events.len() as u64);
     let width = if union.as_ref().is_some_and(|union| union.wide) { ", 64-bit" } else { "" };
-    if let Some(union) = union {
+    if let Some(union) = &union {
         union.check(run.as_ref(), reference.as_ref(), options, &mut checks)?;
     }
-    Ok(Report {
+    let mut report = Report {
         subject: subject.display().to_string(),
         is_run: run.is_some(),
         passed: checks.iter().all(|check| check.status != Status::Failed),
         engine: engine.version().to_owned() + width,
         events,
-        elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        elapsed_ms: 0,
         checks,
-    })
+    };
+    if let Some(path) = &options.database {
+        database::write(path, &report, union.as_ref(), run.as_ref())?;
+    }
+    report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(report)
 }
 
 /// The checks that need no engine, structure and lint, of the trace that `source` gives; `name` is what errors call it.

@@ -63,6 +63,10 @@ pub(crate) struct ValidateArgs {
     /// NAME.expected.csv beside it
     #[arg(long, value_name = "FOLDER")]
     check: Option<PathBuf>,
+    /// Write a SQLite database of both sides, the trace's events and the logs',
+    /// and of the listed findings; of one path
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
     /// Findings listed per check; all are counted
     #[arg(long, value_name = "N", default_value_t = Options::default().max_findings)]
     max_findings: usize,
@@ -111,6 +115,8 @@ struct JsonReport {
     version: u32,
     /// Whether every path was validated and nothing found.
     passed: bool,
+    /// Instances or processes of the engine that were started.
+    engine_starts: u64,
     results: Vec<Verdict>,
 }
 
@@ -132,6 +138,13 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
         Ok(path.as_ref().map(|path| Output::create(path, args.force, &paths)).transpose()?)
     };
     let (junit_out, sarif_out) = (output(&args.junit)?, output(&args.sarif)?);
+    let database = output(&args.db)?;
+    let database_file = match &database {
+        Some(database) => Some(database.file_path().map(Path::to_owned).ok_or_else(|| {
+            Failure::input("--db writes a database, which needs the name of a regular file")
+        })?),
+        None => None,
+    };
     let own_checks = match &args.check {
         Some(folder) => OwnCheck::read_folder(folder).map_err(|error| failed(&error.into()))?,
         None => Vec::new(),
@@ -142,6 +155,7 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
         limits: args.limits(),
         reference: args.reference.clone(),
         own_checks,
+        database: database_file,
     };
     let engine = engine(args)?;
     let jobs =
@@ -169,11 +183,22 @@ pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
     if env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
         console.command(annotations(&verdicts));
     }
+    // Without a report there is nothing to keep.
+    if let Some(database) = database.filter(|_| verdicts.iter().all(|one| matches!(one, Verdict::Report(_))))
+    {
+        commit(database, Outcome::Fine)?;
+    }
     write_report(junit_out, |out| junit(&verdicts, out))?;
     write_report(sarif_out, |out| sarif(&verdicts, out))?;
     if args.json {
-        let passed = code == 0;
-        console.print_json(&JsonReport { report: "validate", version: 1, passed, results: verdicts })?;
+        let (passed, engine_starts) = (code == 0, engine.starts());
+        console.print_json(&JsonReport {
+            report: "validate",
+            version: 1,
+            passed,
+            engine_starts,
+            results: verdicts,
+        })?;
     }
     Ok(Outcome::Told(code))
 }
@@ -182,6 +207,9 @@ fn refuse_contradictions(args: &ValidateArgs) -> Result<(), Failure> {
     if args.reference.is_some() && args.paths.len() > 1 {
         let problem = "--reference is of one run: found several paths, expected one run directory";
         return Err(Failure::input(problem));
+    }
+    if args.db.is_some() && args.paths.len() > 1 {
+        return Err(Failure::input("--db is of one path: found several, expected one"));
     }
     if args.paths.iter().filter(|path| is_dash(path)).count() > 1 {
         return Err(Failure::input("found `-` twice, expected one trace on stdin"));
@@ -196,11 +224,15 @@ fn refuse_contradictions(args: &ValidateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The native Trace Processor that the user has named: here, or in the environment.
+pub(super) fn native_program(named: Option<PathBuf>) -> Option<PathBuf> {
+    named.or_else(|| env::var_os(NATIVE).filter(|value| !value.is_empty()).map(PathBuf::from))
+}
+
 /// The embedded engine, or the program that the user has named.
 fn engine(args: &ValidateArgs) -> Result<Engine, EngineError> {
     let limit = Duration::from_secs(args.engine_timeout);
-    let named = env::var_os(NATIVE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(program) = args.trace_processor.clone().or(named) {
+    if let Some(program) = native_program(args.trace_processor.clone()) {
         return Engine::native(&program, limit);
     }
     let mut engine = Engine::open(&EngineDirs::from_env()?)?;
@@ -233,7 +265,10 @@ fn verdict(path: &Path, options: &Options, engine: &Engine) -> Verdict {
         Err(error) => Verdict::Error {
             subject: name(path),
             passed: false,
-            error: error.to_string(),
+            error: match &error {
+                ValidateError::Database(_) => format!("--db: {error}"),
+                _ => error.to_string(),
+            },
             code: error.exit_code(),
         },
     }
@@ -249,9 +284,16 @@ fn validate_one(path: &Path, options: &Options, engine: &Engine) -> Result<Repor
         return validate(&Target::of(path), options, engine);
     };
     let subject = name(path);
-    let spooled = Spooled::new(source).map_err(|error| {
-        let problem = format!("copying it to {}: {error}", env::temp_dir().display());
-        InputError { environment: true, ..InputError::new(Path::new(&subject), problem) }
+    // No trace is longer than its content, but for headers around what does not compress.
+    let spooled = Spooled::new(source, options.limits.content_bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            let problem = format!("{error}; --max-content raises the limit, and time and memory with it");
+            InputError::new(Path::new(&subject), problem)
+        }
+        _ => {
+            let problem = format!("copying it to {}: {error}", env::temp_dir().display());
+            InputError { environment: true, ..InputError::new(Path::new(&subject), problem) }
+        }
     })?;
     match validate(&Target::Trace(spooled.path().to_owned()), options, engine) {
         Ok(report) => Ok(Report { subject, ..report }),

@@ -48,3 +48,39 @@ fn the_installed_engine_is_shown_and_located() {
         Ran::from(clockweave().args(["engine", "install", "--json"]).output().unwrap()).expect(0, &[]);
     assert_eq!(again.json()["changed"], false);
 }
+
+#[cfg(unix)]
+#[test]
+fn status_shows_the_native_engine_too() {
+    let place = tempfile::tempdir().unwrap();
+    let program = crate::validate_many::shell(place.path(), "");
+    let status = |args: &[&str], named: &Path, package: Option<&Path>| {
+        let mut command = clockweave();
+        command.args(["engine", "status"]).args(args).env("CLOCKWEAVE_TRACE_PROCESSOR", named);
+        if let Some(package) = package {
+            command.env("CLOCKWEAVE_ENGINE_DIR", package);
+        }
+        Ran::from(command.output().unwrap())
+    };
+    let shown = status(&[], &program, None).expect(0, &[]);
+    let lines = format!("native    {}\nversion   ", program.display());
+    assert!(shown.text().contains(&lines) && shown.text().contains("v52.0"), "{}", shown.text());
+    let report = status(&["--json"], &program, None).expect(0, &[]).json();
+    assert_eq!(report["native"]["program"], program.to_str().unwrap());
+    assert_eq!((&report["native"]["usable"], &report["usable"]), (&true.into(), &true.into()));
+    assert!(report["native"]["version"].as_str().unwrap().contains("v52.0"));
+    // The one in use decides.
+    let missing = place.path().join("nothing");
+    let broken = status(&["--json"], &missing, None).expect(3, &["nothing: No such file"]).json();
+    assert_eq!((&broken["native"]["usable"], &broken["usable"]), (&false.into(), &true.into()));
+    status(&["--trace-processor", missing.to_str().unwrap()], &program, None).expect(3, &["nothing"]);
+    assert_eq!(
+        status(&["--json"], Path::new(""), None).expect(0, &[]).json()["native"],
+        serde_json::Value::Null
+    );
+    // It speaks for itself, without the package.
+    let own = place.path().join("own");
+    fs::write(&own, "#!/bin/sh\necho no\n").unwrap();
+    let alone = status(&["--json"], &own, Some(place.path())).expect(3, &[]).json();
+    assert_eq!((&alone["native"]["usable"], &alone["usable"]), (&false.into(), &false.into()));
+}

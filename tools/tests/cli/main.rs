@@ -27,6 +27,8 @@ mod reports;
 mod runqueue;
 mod salvage;
 mod validate;
+mod validate_database;
+mod validate_hostile;
 mod validate_many;
 mod validate_reports;
 mod words;

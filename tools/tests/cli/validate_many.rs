@@ -39,7 +39,7 @@ fn many_paths_give_the_same_results_in_order_on_any_number_of_jobs() {
 
 /// A program that speaks as `trace_processor_shell --stdiod` does: the embedded engine behind the stream protocol.
 #[cfg(unix)]
-fn shell(place: &Path, before: &str) -> PathBuf {
+pub(crate) fn shell(place: &Path, before: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let program = place.join("trace_processor_shell");
     let clockweave = env!("CARGO_BIN_EXE_clockweave");
@@ -91,10 +91,37 @@ fn a_native_engine_that_is_no_engine_or_hangs_is_an_environment_error() {
         validate(&["--engine-timeout", "1", "--trace-processor", program.to_str().unwrap()], [&dir])
             .expect(3, words);
     };
-    with("exec sleep 1000", &["gave no answer for 1 s", "--engine-timeout"]);
+    with("exec sleep 1000", &["no whole answer within 1 s", "--engine-timeout"]);
     with("echo 'unknown option' >&2; exit 1", &["exit status: 1", "unknown option"]);
     with("exec echo nonsense", &["is not the one this version drives"]);
     let missing = place.path().join("nothing");
     validate(&["--trace-processor", missing.to_str().unwrap()], [&dir])
         .expect(3, &["embedded engine is used"]);
+}
+
+#[test]
+fn many_small_traces_start_an_engine_per_job() {
+    let good = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace-fixtures/good/two-clocks");
+    for (jobs, most, traces) in [("1", 1, 6), ("2", 2, 30)] {
+        let report = validate(&["--json", "--jobs", jobs], vec![&good; traces]).expect(0, &[]).json();
+        assert_eq!(report["results"].as_array().unwrap().len(), traces);
+        let starts = report["engine_starts"].as_u64().unwrap();
+        assert!((1..=most).contains(&starts), "{starts} engines for {jobs} jobs");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_native_engine_is_a_path_and_never_looked_for() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = shell(place.path(), "").parent().unwrap().to_owned();
+    let validate = |path: &str| {
+        let mut command = crate::command::clockweave();
+        command.args(["validate", "--quiet", "--trace-processor", "trace_processor_shell"]);
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace-fixtures/good/two-clocks"));
+        Ran::from(command.current_dir(place.path().join(path)).env("PATH", &folder).output().unwrap())
+    };
+    fs::create_dir(place.path().join("elsewhere")).unwrap();
+    validate("elsewhere").expect(3, &["trace_processor_shell: No such file"]);
+    validate(".").expect(0, &[]);
 }

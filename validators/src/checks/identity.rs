@@ -142,7 +142,7 @@ impl Comparison<'_> {
     fn missing_log(&mut self, domain: &Domain) {
         if !self.prefix {
             self.logs.find(|| {
-                Finding::new(format!("found no text-domain-{}.log, expected one", domain.name))
+                Finding::new(format!("found no {}, expected one", domain.log_name()))
                     .hint("other domains of the run have their logs")
             });
         }

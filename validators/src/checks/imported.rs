@@ -50,16 +50,22 @@ impl Imported {
         manifest: Option<&Manifest>,
         limit: usize,
     ) -> Result<(Self, CheckReport), EngineError> {
-        let mut events = Self::default();
-        if let Some(manifest) = manifest {
-            events.unit_ids = manifest.units.iter().map(|unit| unit.id).collect();
-            events.unit_names = manifest.units.iter().map(|unit| unit.name.clone()).collect();
-            events.kinds.clone_from(&manifest.kinds);
-        }
+        let mut events = Self::of_manifest(manifest);
         let sets = events.read_slices(session)?;
         events.read_arguments(session, sets)?;
         let check = events.check_arguments(limit);
         Ok((events, check))
+    }
+
+    /// No events, but the units and kinds of a manifest.
+    pub(crate) fn of_manifest(manifest: Option<&Manifest>) -> Self {
+        let Some(manifest) = manifest else { return Self::default() };
+        Self {
+            unit_ids: manifest.units.iter().map(|unit| unit.id).collect(),
+            unit_names: manifest.units.iter().map(|unit| unit.name.clone()).collect(),
+            kinds: manifest.kinds.clone(),
+            ..Self::default()
+        }
     }
 
     /// Adds the events of the next file of the trace, whose rows are counted on from `slices` and `tracks`.
@@ -86,12 +92,7 @@ impl Imported {
     /// Complete events as unit, kind, then the other arguments in the order of [`KEYS`], in time zero.
     #[cfg(test)]
     pub(crate) fn of(manifest: &Manifest, rows: impl Iterator<Item = (u32, u16, [u64; 6])>) -> Self {
-        let mut events = Self {
-            unit_ids: manifest.units.iter().map(|unit| unit.id).collect(),
-            unit_names: manifest.units.iter().map(|unit| unit.name.clone()).collect(),
-            kinds: manifest.kinds.clone(),
-            ..Self::default()
-        };
+        let mut events = Self::of_manifest(Some(manifest));
         for (unit, kind, [cycle, phase, transaction, fifo, value, ordinal]) in rows {
             events.slice.push(events.slice.len() as u32);
             events.ts.push(0);
@@ -117,6 +118,14 @@ impl Imported {
     #[inline]
     pub(crate) fn is_complete(&self, event: usize) -> bool {
         self.present[event] == ALL_KEYS
+    }
+
+    /// What an event has of its arguments, in the order of [`KEYS`]; the first is the unit's index.
+    pub(crate) fn arguments(&self, event: usize) -> [Option<u64>; 7] {
+        let columns = [&self.cycle, &self.phase, &self.transaction, &self.fifo, &self.value, &self.ordinal];
+        let [cycle, phase, transaction, fifo, value, ordinal] = columns.map(|column| column[event]);
+        let all = [self.unit[event].into(), cycle, phase, transaction, fifo, value, ordinal];
+        std::array::from_fn(|bit| (self.present[event] & (1 << bit) != 0).then_some(all[bit]))
     }
 
     /// The events that have everything that identifies them.

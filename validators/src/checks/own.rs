@@ -103,14 +103,18 @@ impl OwnCheck {
             Ok(())
         });
         match asked {
+            Ok(()) => {}
             Err(EngineError::Query { message, .. }) => {
-                return Err(InputError::new(
-                    &self.path,
-                    format!("the importer refused the query: {message}"),
-                )
-                .into());
+                let problem = format!("the importer refused the query: {message}");
+                return Err(InputError::new(&self.path, problem).into());
             }
-            other => other?,
+            // The built-in queries have gone through before.
+            Err(
+                error @ (EngineError::Silent { .. }
+                | EngineError::OutOfMemory { .. }
+                | EngineError::Aborted { .. }),
+            ) => return Err(InputError::new(&self.path, format!("found a query too much: {error}")).into()),
+            Err(error) => return Err(error.into()),
         }
         if let Some(header) =
             self.expected.as_ref().and_then(|rows| rows.first()).filter(|header| *header != session.columns())

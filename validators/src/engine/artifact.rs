@@ -6,7 +6,7 @@
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::hash::{Hash, Hasher};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -17,6 +17,8 @@ use super::error::EngineError;
 use super::lock::hex;
 
 const DIGEST_LEN: usize = 32;
+/// A compiled module takes about twice as many bytes as the module.
+const GROWTH: u64 = 2;
 
 /// The module with the given content hash: from the cache, or compiled from what `content` reads and then cached.
 pub(crate) fn load_or_compile(
@@ -31,7 +33,10 @@ pub(crate) fn load_or_compile(
         return Ok(module);
     }
     let incompatible = |error: wasmtime::Error| EngineError::Incompatible { detail: format!("{error:#}") };
-    let artifact = engine.precompile_module(&content()?).map_err(incompatible)?;
+    let content = content()?;
+    // Compiling takes seconds: they are not spent where the result cannot be kept.
+    expect_room(folder, content.len() as u64 * GROWTH)?;
+    let artifact = engine.precompile_module(&content).map_err(incompatible)?;
     store(folder, &file, &artifact)?;
     instantiate(engine, &artifact).map_err(incompatible)
 }
@@ -63,6 +68,19 @@ fn private_folder(folder: &Path) -> Result<(), EngineError> {
         return Err(EngineError::NotPrivate { dir: folder.to_owned(), found: "no folder of its own".into() });
     }
     only_mine(folder, &metadata)
+}
+
+fn expect_room(folder: &Path, needed: u64) -> Result<(), EngineError> {
+    // A file system that does not tell its size says nothing of its room.
+    let Some(found) = rustix::fs::statvfs(folder).ok().filter(|found| found.f_blocks > 0) else {
+        return Ok(());
+    };
+    let room = found.f_bavail.saturating_mul(found.f_frsize);
+    if room >= needed {
+        return Ok(());
+    }
+    let words = format!("found room for {room} bytes, expected room for {needed}");
+    Err(EngineError::cache(folder, io::Error::new(io::ErrorKind::StorageFull, words)))
 }
 
 fn only_mine(path: &Path, metadata: &Metadata) -> Result<(), EngineError> {
@@ -226,6 +244,15 @@ mod tests {
         fs::rename(&file, &moved).unwrap();
         std::os::unix::fs::symlink(&moved, &file).unwrap();
         assert!(load(&engine, &file).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_full_disk_is_told_before_anything_is_compiled() {
+        let folder = folder();
+        expect_room(folder.path(), 1).unwrap();
+        let error = expect_room(folder.path(), u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("expected room for 18446744073709551615"), "{error}");
+        assert!(error.contains("CLOCKWEAVE_COMPILED_DIR"), "{error}");
     }
 
     #[test]

@@ -101,9 +101,9 @@ pub enum EngineError {
         /// The trap and what the engine printed last.
         detail: String,
     },
-    /// The engine gave no answer in time.
+    /// The engine gave no whole answer in time.
     #[error(
-        "the Trace Processor gave no answer for {seconds} s and was given up; allow more time with --engine-timeout, or validate a shorter trace"
+        "the Trace Processor gave no whole answer within {seconds} s and was given up; allow more time with --engine-timeout, or validate a shorter trace"
     )]
     Silent {
         /// How long it was waited for.

@@ -36,7 +36,7 @@ use crate::printable::printable;
 pub use error::EngineError;
 pub use install::{InstallSource, Installed};
 pub use session::{Cell, Row, Session};
-pub use store::{EngineDirs, EngineStatus};
+pub use store::{EngineDirs, EngineStatus, NativeStatus};
 pub use ui::Ui;
 
 /// How wide the engine's pointers are, which decides how large a trace it can hold.
@@ -53,7 +53,7 @@ pub const NARROW_MEMORY: u64 = 4 << 30;
 /// Most memory one wide engine may use by default, in bytes: what its module declares.
 pub const WIDE_MEMORY: u64 = 16 << 30;
 
-/// How long a silent engine is waited for by default.
+/// How long the whole answer to one request is waited for by default.
 pub const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// Bytes of the request stream that [`Engine::serve`] passes on at once.
 const PASSED_ON: usize = 1 << 20;
@@ -119,13 +119,19 @@ impl Engine {
     /// # Errors
     /// It cannot be started, or does not speak Trace Processor's stream protocol.
     pub fn native(program: &Path, time_limit: Duration) -> Result<Self, EngineError> {
+        Self::ask_native(program, time_limit).map(|(engine, _)| engine)
+    }
+
+    /// The engine, and the version that the program tells.
+    fn ask_native(program: &Path, time_limit: Duration) -> Result<(Self, Option<String>), EngineError> {
         let mut engine = Self::new(Kind::Native(program.to_owned()), String::new());
         engine.time_limit = time_limit;
         let mut session = engine.start(Width::Narrow)?;
-        let version = session.version()?.unwrap_or_else(|| "of unknown version".to_owned());
-        engine.version = printable(&format!("{} ({version})", program.display()));
+        let version = session.version()?.map(|version| printable(&version));
+        let told = version.as_deref().unwrap_or("of unknown version");
+        engine.version = format!("{} ({told})", printable(&program.display().to_string()));
         engine.recycle(session);
-        Ok(engine)
+        Ok((engine, version))
     }
 
     /// Bounds the memory of every embedded instance of a width that is started from now on, in bytes.
@@ -136,7 +142,7 @@ impl Engine {
         }
     }
 
-    /// Bounds how long an engine started from now on may give no answer.
+    /// Bounds how long the whole answer to one request of an engine started from now on may take.
     pub fn limit_time(&mut self, limit: Duration) {
         self.time_limit = limit;
     }
@@ -261,6 +267,17 @@ impl Modules {
 /// pip or the archive does not give the pinned files, or they cannot be written.
 pub fn install(dirs: &EngineDirs, source: &InstallSource) -> Result<Installed, EngineError> {
     install::install(dirs, &Lock::pinned(), source)
+}
+
+/// Starts a program named as a native Trace Processor and asks it for its version, which it may take `time_limit` for.
+pub fn native_status(program: &Path, time_limit: Duration) -> NativeStatus {
+    let asked = Engine::ask_native(program, time_limit);
+    NativeStatus {
+        program: std::path::absolute(program).unwrap_or_else(|_| program.to_owned()),
+        usable: asked.is_ok(),
+        problem: asked.as_ref().err().map(ToString::to_string),
+        version: asked.ok().and_then(|(_, version)| version),
+    }
 }
 
 /// What is installed, every pinned file looked at.

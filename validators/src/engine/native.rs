@@ -2,7 +2,7 @@
 //!
 //! That is the `--stdiod` mode of Perfetto's `trace_processor_shell`. Invariants: a process that stops reading,
 //! answering or living never blocks this one for longer than the caller's limit; none outlives its transport.
-//! Deliberately does not look for a program: only one that the user names is run.
+//! Deliberately does not look for a program: only one whose path the user gives is run, and a bare name is a path.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Native {
     /// Starts `program --stdiod`.
     pub(crate) fn start(program: &Path) -> Result<Self, EngineError> {
         let failed = |source| EngineError::NotStarted { program: program.to_owned(), source };
-        let mut child = Command::new(program)
+        let mut child = Command::new(std::path::absolute(program).map_err(failed)?)
             .arg("--stdiod")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,10 +1,11 @@
 //! One trace in one engine: hand it over, then ask.
 //!
-//! Rows are handed to the caller while the engine still produces them; a whole result is never held.
+//! Rows are handed to the caller while the engine still produces them; a whole result is never held, and one that never
+//! ends is given up.
 //! Deliberately knows no table and no check.
 
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::error::EngineError;
 use super::rpc::{self, CellsBatch, QueryArgs, QueryResult, Replies, Rpc, method};
@@ -96,6 +97,8 @@ pub struct Session {
     seq: i64,
     /// Requests known to be served.
     served: u64,
+    /// When the last request was sent: its whole answer is waited for at most so long.
+    asked: Instant,
     limit: Duration,
     /// Columns of the last query.
     columns: Vec<String>,
@@ -108,15 +111,22 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// `limit`: how long a silent engine is waited for.
+    /// `limit`: how long the whole answer to a request is waited for.
     pub(crate) fn new(transport: Box<dyn Transport>, limit: Duration) -> Self {
-        Self { transport, replies: Replies::default(), seq: 0, served: 0, limit, columns: Vec::new() }
+        let (replies, columns, asked) = (Replies::default(), Vec::new(), Instant::now());
+        Self { transport, replies, seq: 0, served: 0, asked, limit, columns }
+    }
+
+    /// Bounds how long the whole answer to a request may take from now on.
+    pub fn limit_time(&mut self, limit: Duration) {
+        self.limit = limit;
     }
 
     fn send(&mut self, request: i32, fill: impl FnOnce(&mut Rpc)) -> Result<(), EngineError> {
         let mut message = Rpc { seq: Some(self.seq), request: Some(request), ..Rpc::default() };
         fill(&mut message);
         self.seq += 1;
+        self.asked = Instant::now();
         self.transport.send(rpc::frame(&message))
     }
 
@@ -129,10 +139,19 @@ impl Session {
                 let detail = format!("request {} has no whole answer", self.seq - 1);
                 return Err(EngineError::Incompatible { detail });
             }
-            match self.transport.receive(self.limit)? {
+            match self.receive()? {
                 Reply::Bytes(piece) => self.replies.push(&piece),
                 Reply::Served(count) => self.served = count,
             }
+        }
+    }
+
+    fn receive(&mut self) -> Result<Reply, EngineError> {
+        let silent = || EngineError::Silent { seconds: self.limit.as_secs() };
+        let rest = self.limit.checked_sub(self.asked.elapsed()).ok_or_else(silent)?;
+        match self.transport.receive(rest) {
+            Err(EngineError::Silent { .. }) => Err(silent()),
+            other => other,
         }
     }
 

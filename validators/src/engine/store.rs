@@ -68,6 +68,19 @@ pub struct EngineStatus {
     pub compiled: PathBuf,
 }
 
+/// What [`native_status`](super::native_status) found of a native engine.
+#[derive(Clone, Debug, Serialize)]
+pub struct NativeStatus {
+    /// The program.
+    pub program: PathBuf,
+    /// Whether it runs and speaks Trace Processor's stream protocol.
+    pub usable: bool,
+    /// Its version in its own words, if it tells one.
+    pub version: Option<String>,
+    /// What is wrong, if anything.
+    pub problem: Option<String>,
+}
+
 /// Looks at every pinned file of the package.
 pub(crate) fn status(dirs: &EngineDirs, lock: &Lock) -> EngineStatus {
     let dir = dirs.package(lock);

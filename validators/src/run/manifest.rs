@@ -22,6 +22,13 @@ pub(crate) struct Domain {
     pub(crate) phase: (BigUint, BigUint),
 }
 
+impl Domain {
+    /// The name of its log.
+    pub(crate) fn log_name(&self) -> String {
+        format!("text-domain-{}.log", self.name)
+    }
+}
+
 /// A unit: a source of events with ordinals of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {

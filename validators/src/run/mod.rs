@@ -108,7 +108,7 @@ impl RunDir {
 
     /// The log of a domain, or `None` if there is no such file.
     pub(crate) fn log<'a>(&'a self, domain: &Domain) -> Result<Option<Log<'a, BufReader<File>>>, InputError> {
-        let path = self.path.join(format!("text-domain-{}.log", domain.name));
+        let path = self.path.join(domain.log_name());
         match open_regular(&path) {
             Ok(file) => {
                 let source = BufReader::with_capacity(1 << 18, file);
