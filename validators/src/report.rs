@@ -241,8 +241,10 @@ impl fmt::Display for Report {
                 Status::Skipped => "skipped",
             };
             write!(out, "  {status:8}{:width$}{} {}", check.name, grouped(check.rows), check.unit)?;
-            if check.found > 0 {
-                write!(out, ", {} findings", grouped(check.found))?;
+            match check.found {
+                0 => {}
+                1 => write!(out, ", 1 finding")?,
+                found => write!(out, ", {} findings", grouped(found))?,
             }
             match &check.note {
                 Some(note) => writeln!(out, " ({note})")?,
@@ -403,7 +405,7 @@ mod tests {
                         FAILED  time         1,200,275 events, 5 findings\n          \
                         slice 0: finding 0\n          slice 1: finding 1\n          hint: mend it\n          \
                         and 3 more\n  skipped flows        0 edges (no manifest)\n  \
-                        FAILED  logs         0 lines, 1 findings\n          \
+                        FAILED  logs         0 lines, 1 finding\n          \
                         text-domain-a,b.log:7: 100% <odd>, \\u{1} & more\n";
         assert_eq!(report().to_string(), expected);
         assert_eq!(verdicts().iter().map(Verdict::exit_code).collect::<Vec<_>>(), [1, 2]);

@@ -73,3 +73,20 @@ fn more_on_stdin_than_a_trace_may_hold_is_refused() {
     let words = ["error: stdin: found more than 100000 bytes, expected at most that; --max-content"];
     run_with(["validate", "--max-content", "100000", "-"], &[0; 200_000]).expect(2, &words);
 }
+
+#[test]
+fn a_manifest_without_end_is_refused_by_its_size() {
+    let place = tempfile::tempdir().unwrap();
+    let manifest = fs::File::create(place.path().join("clock-manifest.json")).unwrap();
+    manifest.set_len((64 << 20) + 1).unwrap();
+    validate(&[], [place.path()]).expect(2, &["clock-manifest.json: found more than 67108864 bytes"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_report_that_cannot_be_written_says_why() {
+    for option in ["--junit", "--sarif"] {
+        validate(&["--quiet", option, "/dev/full"], [good()])
+            .expect(3, &["/dev/full: No space left on device"]);
+    }
+}

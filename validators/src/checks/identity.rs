@@ -23,7 +23,7 @@ struct UnitRows {
     at: usize,
     /// The log's last line of this unit.
     last: Option<LogRow>,
-    /// Ordinals that the run declares lost: first, count.
+    /// Ordinals that the run declares lost, in prefix mode: first, count.
     gaps: Vec<(u64, u64)>,
 }
 
@@ -169,6 +169,9 @@ impl Comparison<'_> {
     }
 
     fn gap(&mut self, gap: LogGap) {
+        if !self.prefix {
+            return;
+        }
         self.rows[gap.unit as usize].gaps.push((gap.ordinal, gap.count));
     }
 

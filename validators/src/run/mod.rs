@@ -19,8 +19,9 @@ pub(crate) use stats::{Stats, StreamTotals};
 use crate::printable::printable;
 use crate::regular::open_regular;
 
-/// Most bytes of a manifest or of statistics.
-const LONGEST: u64 = 1 << 30;
+/// Most bytes of a manifest or of statistics, which take about twelve times as much memory at worst: room for 300,000
+/// units.
+const LONGEST: u64 = 64 << 20;
 
 /// A file or folder that cannot be used as input. Says nothing about the run.
 #[derive(Debug, thiserror::Error)]
