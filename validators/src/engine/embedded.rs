@@ -2,18 +2,15 @@
 //!
 //! Invariants: the engine's store never leaves its thread, which has a stack large enough for the engine's own;
 //! replies are copied inside the engine's callback and handed over through a bounded channel, so a slow reader slows
-//! the engine instead of filling memory. Dropping the transport interrupts the engine wherever it is, and waits for its
-//! thread: no engine runs on that nobody listens to.
+//! the engine instead of filling memory. Dropping the transport makes the engine's next reply its last; one that gave
+//! no reply in time is not waited for. Interrupting it (wasmtime's epochs) would make every import a fifth slower.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use wasmtime::{
-    Caller, Config, Engine, Func, FuncType, Instance, Linker, Memory, Module, Ref, Store, UpdateDeadline,
-    Val, ValType, bail,
+    Caller, Config, Engine, Func, FuncType, Instance, Linker, Memory, Module, Ref, Store, Val, ValType, bail,
 };
 
 use super::error::EngineError;
@@ -31,7 +28,6 @@ const PIECES: usize = 16;
 pub(crate) fn wasm_engine() -> Result<Engine, EngineError> {
     let mut config = Config::new();
     config.wasm_memory64(true).async_stack_size(WASM_STACK).max_wasm_stack(WASM_STACK);
-    config.epoch_interruption(true);
     Engine::new(&config).map_err(|error| EngineError::Incompatible { detail: format!("{error:#}") })
 }
 
@@ -42,9 +38,6 @@ pub(crate) struct Embedded {
     requests: Option<Sender<Vec<u8>>>,
     replies: Option<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
-    /// Tells the instance to end at its engine's next epoch.
-    unwanted: Arc<AtomicBool>,
-    engine: Engine,
 }
 
 impl Embedded {
@@ -52,15 +45,13 @@ impl Embedded {
     pub(crate) fn start(module: &Module, memory_limit: u64) -> Result<Self, EngineError> {
         let (requests, inbox) = channel();
         let (outbox, replies) = sync_channel(PIECES);
-        let (module, engine) = (module.clone(), module.engine().clone());
-        let unwanted = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&unwanted);
+        let module = module.clone();
         let thread = std::thread::Builder::new()
             .name("trace-processor".into())
             .stack_size(THREAD_STACK)
-            .spawn(move || serve(&module, memory_limit, told, &inbox, &outbox))
+            .spawn(move || serve(&module, memory_limit, &inbox, &outbox))
             .map_err(|error| EngineError::Aborted { detail: format!("its thread did not start: {error}") })?;
-        Ok(Self { requests: Some(requests), replies: Some(replies), thread: Some(thread), unwanted, engine })
+        Ok(Self { requests: Some(requests), replies: Some(replies), thread: Some(thread) })
     }
 }
 
@@ -81,7 +72,11 @@ impl Transport for Embedded {
         match replies.recv_timeout(limit) {
             Ok(reply) => reply,
             Err(RecvTimeoutError::Disconnected) => Err(gone()),
-            Err(RecvTimeoutError::Timeout) => Err(EngineError::Silent { seconds: limit.as_secs() }),
+            Err(RecvTimeoutError::Timeout) => {
+                // Nothing stops the module inside a call: its thread is left behind until the process ends.
+                self.thread = None;
+                Err(EngineError::Silent { seconds: limit.as_secs() })
+            }
         }
     }
 }
@@ -90,23 +85,14 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         self.requests = None;
         self.replies = None;
-        self.unwanted.store(true, Ordering::Release);
-        // Every instance of the engine looks up; the others go on.
-        self.engine.increment_epoch();
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
     }
 }
 
-fn serve(
-    module: &Module,
-    memory_limit: u64,
-    unwanted: Arc<AtomicBool>,
-    inbox: &Receiver<Vec<u8>>,
-    outbox: &SyncSender<Message>,
-) {
-    let mut running = match Running::new(module, memory_limit, unwanted, outbox.clone()) {
+fn serve(module: &Module, memory_limit: u64, inbox: &Receiver<Vec<u8>>, outbox: &SyncSender<Message>) {
+    let mut running = match Running::new(module, memory_limit, outbox.clone()) {
         Ok(running) => running,
         Err(error) => return drop(outbox.send(Err(error))),
     };
@@ -133,23 +119,13 @@ struct Running {
 }
 
 impl Running {
-    fn new(
-        module: &Module,
-        memory_limit: u64,
-        unwanted: Arc<AtomicBool>,
-        outbox: SyncSender<Message>,
-    ) -> Result<Self, EngineError> {
+    fn new(module: &Module, memory_limit: u64, outbox: SyncSender<Message>) -> Result<Self, EngineError> {
         let deliver = Box::new(move |reply| outbox.send(Ok(reply)).is_ok());
         let incompatible =
             |error: wasmtime::Error| EngineError::Incompatible { detail: format!("{error:#}") };
         let wide = is_wide(module).map_err(incompatible)?;
         let mut store = Store::new(module.engine(), Host::new(memory_limit, wide, deliver));
         store.limiter(|host| &mut host.limits);
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(move |_| match unwanted.load(Ordering::Acquire) {
-            true => Ok(UpdateDeadline::Interrupt),
-            false => Ok(UpdateDeadline::Continue(1)),
-        });
         start(&mut store, module, wide).map_err(incompatible).map(|(memory, on_request, buffer)| Self {
             store,
             memory,
