@@ -14,18 +14,14 @@ fn good() -> PathBuf {
 #[test]
 fn queries_that_never_end_or_take_too_much_are_told_by_their_file() {
     const NUMBERS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
-    for (query, words) in [
-        ("SELECT max(i) FROM n", "no whole answer within 3 s"),
-        ("SELECT i FROM n", "no whole answer within 3 s"),
-        ("SELECT i FROM n WHERE i < 0 ORDER BY i", "no whole answer within 3 s"),
-        (
-            "SELECT length(printf('%.*c', 900000000, 'x') || printf('%.*c', 900000000, i)) FROM n LIMIT 1",
-            "too big",
-        ),
+    for (query, limit, words) in [
+        ("SELECT max(i) FROM n", "3", "no whole answer within 3 s"),
+        ("SELECT i FROM n", "3", "no whole answer within 3 s"),
+        ("SELECT length(zeroblob(1500000000) || 'a')", "600", "string or blob too big"),
     ] {
         let checks = tempfile::tempdir().unwrap();
         fs::write(checks.path().join("endless.sql"), format!("{NUMBERS} {query}")).unwrap();
-        let args = ["--engine-timeout", "3", "--check", checks.path().to_str().unwrap()];
+        let args = ["--engine-timeout", limit, "--check", checks.path().to_str().unwrap()];
         validate(&args, [good()]).expect(2, &["endless.sql: ", words]);
     }
 }

@@ -40,16 +40,19 @@ fn many_paths_give_the_same_results_in_order_on_any_number_of_jobs() {
 /// A program that speaks as `trace_processor_shell --stdiod` does: the embedded engine behind the stream protocol.
 #[cfg(unix)]
 pub(crate) fn shell(place: &Path, before: &str) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-    let program = place.join("trace_processor_shell");
+    let (text_file, program) = (place.join("shell.txt"), place.join("trace_processor_shell"));
     let clockweave = env!("CARGO_BIN_EXE_clockweave");
     let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-engine");
     let text = format!(
         "#!/bin/sh\n{before}\nexport CLOCKWEAVE_COMPILED_DIR='{}'\nexec '{clockweave}' engine serve \"$@\"\n",
         compiled.display()
     );
-    fs::write(&program, text).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(&text_file, text).unwrap();
+    // Written by a process of its own: what another test starts meanwhile would hold a file open that this one writes,
+    // and nobody could run it.
+    let install =
+        std::process::Command::new("install").args(["-m", "700"]).args([&text_file, &program]).status();
+    assert!(install.unwrap().success());
     program
 }
 

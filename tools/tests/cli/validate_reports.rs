@@ -47,6 +47,14 @@ fn junit_opens_in_an_xml_parser_and_has_a_case_per_trace_and_check() {
     assert_eq!(failed.len(), 1);
     assert_eq!(failed[0].parent().unwrap().attribute("name"), Some("identity"));
     assert!(failed[0].attribute("message").unwrap().ends_with("found in the trace but not in the log"));
+    // What was left out is told from what holds.
+    let alone = place.path().join("alone.xml");
+    let trace = good.join("timeline.pftrace");
+    validate(&["--quiet", "--junit", alone.to_str().unwrap()], [&trace]).expect(0, &[]);
+    let text = fs::read_to_string(&alone).unwrap();
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let skipped = document.descendants().filter(|node| node.has_tag_name("skipped")).count();
+    assert_eq!((skipped, document.root_element().attribute("failures")), (7, Some("0")), "{text}");
     // Never replaced unasked.
     validate(&args, [&good]).expect(2, &["--force"]);
     validate(&[&args[..], &["--force"]].concat(), [&good]).expect(0, &[]);
@@ -82,6 +90,8 @@ fn sarif_passes_its_schema() {
     assert_eq!(place["region"]["byteOffset"], whole.len());
     assert_eq!(place["artifactLocation"]["uri"], format!("file://{}", trace.display()));
     assert!(results.iter().any(|result| result["ruleId"] == "identity"));
+    let unlisted = validate(&["--quiet", "--sarif", "-", "--max-findings", "0"], [&bad]);
+    assert!(unlisted.text().contains("1 more findings of identity are not listed"), "{}", unlisted.text());
     let invocation = &log["runs"][0]["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
     assert!(
@@ -134,6 +144,9 @@ fn own_checks_give_no_row_or_the_expected_ones() {
         assert!(text.contains(&format!("ok      {name}")), "{text}");
     }
 
+    write("kinds.expected.csv", "text,count,gap,part,bytes\n\"a,\"\"b\"\"\",7,[NULL],0.5,0aff\n");
+    let text = check(1, &[]).text().to_owned();
+    assert!(text.contains("found the columns text,number,gap,part,bytes, expected text,count,"), "{text}");
     write("kinds.expected.csv", "text,number,gap,part,bytes\n\"a,\"\"b\"\"\",8,[NULL],0.5,0aff\nx,1,1,1,1\n");
     write("order.sql", "SELECT ts, name FROM slice WHERE name = 'fifo.write' ORDER BY ts LIMIT 2");
     let text = check(1, &[]).text().to_owned();
