@@ -39,6 +39,8 @@ const HINTS_PER_BLOCK: usize = TRACE_BLOCK_BYTES / SMALLEST_EVENT;
 /// The most records a ring may be asked to hold, and the most bytes of all rings and the open records together.
 const MAX_RING_RECORDS: usize = 1 << 20;
 const MAX_RING_BYTES: usize = 256 * 1024 * 1024;
+/// The most open records: they take no more than rings may.
+const MAX_OPEN_RECORDS: usize = MAX_RING_BYTES / OpenBucket::RECORD_BYTES;
 /// Open records: at least, and per stream.
 const OPEN_RECORDS: (usize, usize) = (8192, 16);
 
@@ -166,8 +168,8 @@ impl RecorderBuilder {
         self
     }
 
-    /// Records that one display nanosecond may hold. Default: 8,192, or 16 per stream if that is
-    /// more.
+    /// Records that one display nanosecond may hold, at most 5,592,405 (256 MiB). Default: 8,192, or
+    /// 16 per stream if that is more.
     pub fn open_records(&mut self, records: usize) -> &mut Self {
         self.open_records = Some(records);
         self
@@ -486,12 +488,13 @@ impl RecorderBuilder {
 
     fn open_budget(&self) -> Result<usize, RecordError> {
         let (least, per_stream) = OPEN_RECORDS;
-        let records = self.open_records.unwrap_or(least.max(per_stream * self.declared.stream_count()));
-        if records == 0 || u32::try_from(records).is_err() {
+        let default = least.max(per_stream * self.declared.stream_count()).min(MAX_OPEN_RECORDS);
+        let records = self.open_records.unwrap_or(default);
+        if !(1..=MAX_OPEN_RECORDS).contains(&records) {
             return Err(RecordError::BadOption {
                 option: "open_records",
                 found: records as u64,
-                expected: "1 to 4294967295",
+                expected: "1 to 5592405 (256 MiB)",
             });
         }
         Ok(records)
@@ -601,6 +604,27 @@ fn ring_records(streams: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_records_are_bounded_by_256_mebibytes() {
+        assert_eq!(MAX_OPEN_RECORDS, 5_592_405);
+        let root = tempfile::tempdir().unwrap();
+        let budget = |records: Option<usize>| {
+            let mut builder = RecorderBuilder::new(&root.path().join("run"));
+            builder.open_records = records;
+            builder.open_budget()
+        };
+        assert_eq!(budget(None).unwrap(), 8192);
+        assert_eq!(budget(Some(MAX_OPEN_RECORDS)).unwrap(), MAX_OPEN_RECORDS);
+        for bad in [0, MAX_OPEN_RECORDS + 1, u32::MAX as usize, usize::MAX] {
+            let error = budget(Some(bad)).unwrap_err();
+            assert!(matches!(error, RecordError::BadOption { option: "open_records", .. }), "{error}");
+            // The greatest one was asked of the allocator once, after the directory was taken.
+            let mut builder = RecorderBuilder::new(&root.path().join("run"));
+            builder.open_records(bad);
+            assert!(builder.start_serial().is_err() && !root.path().join("run").exists());
+        }
+    }
 
     #[test]
     fn rings_share_eight_mebibytes() {

@@ -407,3 +407,44 @@ impl Inlet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clockweave_model::Seconds;
+
+    /// Stepping from edge to edge carries into the next nanosecond exactly where computing does, whole ones too.
+    #[test]
+    fn stepping_is_computing() {
+        let domain = |id, frequency: &str, phase_ps| {
+            let frequency = frequency.parse().unwrap();
+            ClockDomain::new(id, &format!("d{id}"), frequency, Seconds::from_ps(phase_ps)).unwrap()
+        };
+        let domains = [
+            domain(1, "2GHz", 0),
+            domain(2, "4GHz", 250),
+            domain(3, "1GHz", 0),
+            domain(4, "914MHz", 0),
+            domain(5, "1326MHz", 137),
+            domain(6, "3Hz", 1),
+        ];
+        for lattice in [None, Lattice::covering(&domains[..3])] {
+            for domain in &domains[..if lattice.is_some() { 3 } else { 6 }] {
+                let clock = Clock::new(domain, lattice);
+                let (mut at, mut from) = (clock.at(0), 0);
+                for n in 0..3000 {
+                    let to = from + n % (STEPS + 2);
+                    clock.step(&mut at, from, to);
+                    let computed = clock.at(to);
+                    assert_eq!(
+                        (at.ns, at.num, at.den),
+                        (computed.ns, computed.num, computed.den),
+                        "edge {to} of {}",
+                        domain.name()
+                    );
+                    from = to;
+                }
+            }
+        }
+    }
+}

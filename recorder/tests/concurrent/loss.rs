@@ -179,6 +179,38 @@ fn losses_have_their_place_and_events_their_ordinals() {
     ];
     assert_eq!(lines(dir.path(), "a"), expected);
     assert_eq!((stats.events, stats.dropped_events, stats.clockweave.gaps), (5, 6, 1));
+    // One ring was full of four records of 40 bytes, the other always empty.
+    assert_eq!((stats.allocated_ingress_bytes, stats.peak_ingress_bytes_upper_bound), (320, 160));
+}
+
+/// Neither a promise nor the end of a stream leaves a loss untold, though no event follows it.
+#[test]
+fn losses_are_told_before_a_promise_and_at_the_end() {
+    for ends in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut builder = workload::builder(dir.path());
+        builder.lossy(true).ring_capacity(Some(4));
+        builder.add_stream(1, 1, "unit").unwrap();
+        builder.add_stream(1, 2, "peer").unwrap();
+        let (mut recorder, producers) = builder.start_independent().unwrap();
+        let Ok([mut unit, mut peer]) = <[Producer; 2]>::try_from(producers) else { panic!("two streams") };
+        // Nothing leaves the ring while the peer has promised nothing.
+        (0..10).for_each(|value| event(&mut unit, 5, value, Phase::Evaluate).unwrap());
+        peer.finish().unwrap();
+        if ends {
+            unit.finish().unwrap();
+        } else {
+            unit.advance(6).unwrap();
+        }
+        // What was promised is written: a gap at 5 ns would come too late from here on.
+        recorder.flush().unwrap();
+        let told: Vec<(bool, u64)> =
+            lines(dir.path(), "a").iter().map(|line| (line.gap, line.count)).collect();
+        assert_eq!(told, [(false, 1), (false, 1), (false, 1), (false, 1), (true, 6)], "ends: {ends}");
+        unit.finish().unwrap();
+        let stats = recorder.close(RunTotals::default()).unwrap();
+        assert_eq!((stats.events, stats.dropped_events, stats.clockweave.events.produced), (4, 6, 10));
+    }
 }
 
 /// An event of the kind that gaps have behind the ring is an event of an unknown kind, not a loss.

@@ -92,6 +92,39 @@ fn every_file_opens_alone_and_together_they_hold_every_event_once() {
     }
 }
 
+/// Each file tells its own losses: in the statistics, and to the importer.
+#[test]
+fn losses_are_told_by_the_file_they_are_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut builder = two_clocks::builder(dir.path());
+    builder.text(false).compression(Compression::None).lossy(true).rotate_events(Some(10));
+    let unit = builder.add_stream(1, 1, "unit").unwrap();
+    let mut recorder = builder.start_serial().unwrap();
+    for n in 0..28 {
+        // Gaps count for the ten as events do.
+        match n {
+            3 => recorder.lose(unit, n, 5, Phase::Commit),
+            12 => recorder.lose(unit, n, 7, Phase::Commit),
+            14 => recorder.lose(unit, n, 1, Phase::Commit),
+            _ => recorder.record(unit, n, KindId::USER, 0, n, 0, Phase::Commit),
+        }
+        recorder.end_instant(n as i64).unwrap();
+    }
+    let stats = recorder.close(RunTotals::default()).unwrap();
+    let told = stats.clockweave.segments.iter().map(|segment| (segment.events, segment.dropped));
+    assert_eq!(told.collect::<Vec<_>>(), [(9, 5), (8, 8), (8, 0)]);
+    assert_eq!((stats.events, stats.dropped_events, stats.clockweave.gaps), (25, 13, 3));
+    let files = segments(dir.path());
+    assert_eq!(files.iter().map(|file| file.events().count()).collect::<Vec<_>>(), [9, 8, 8]);
+    let lost = |file: &TraceFile| {
+        let losses = file.packets.iter().filter(|packet| packet.packet.has_trace_stats());
+        losses
+            .map(|packet| packet.packet.trace_stats().buffer_stats[0].trace_writer_packet_loss())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(files.iter().map(lost).collect::<Vec<_>>(), [vec![5], vec![8], vec![]]);
+}
+
 #[test]
 fn no_file_is_empty() {
     let dir = tempfile::tempdir().unwrap();
