@@ -18,6 +18,9 @@ use crate::recorded::beginning;
 use crate::scratch::Spooled;
 use crate::trace::{FileCodec, Place, Visitor, WalkError, decoded, peek, walk};
 
+/// The longest trace that is copied: the UI's engine addresses 4 GiB, so it could not hold more.
+const MOST_BYTES: u64 = 4 << 30;
+
 /// Why a trace cannot be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -143,7 +146,7 @@ pub fn prepare(path: &Path, progress: &mut dyn Progress) -> Result<Prepared, Ope
     let failed = |source| OpenError::Io { path: path.to_owned(), source };
     let mut spooled = Vec::new();
     let file = if is_dash(path) {
-        let copy = Spooled::new(io::stdin().lock()).map_err(failed)?;
+        let copy = Spooled::new(io::stdin().lock(), MOST_BYTES).map_err(failed)?;
         let file = copy.path().to_owned();
         spooled.push(copy);
         file
@@ -170,7 +173,11 @@ pub fn prepare(path: &Path, progress: &mut dyn Progress) -> Result<Prepared, Ope
     } else {
         let (reader, _) = source().and_then(decoded).map_err(failed)?;
         let reader = reader.take(report.kept_bytes);
-        let copy = if look.zstd { Spooled::new(Deflated::new(reader)) } else { Spooled::new(reader) };
+        let copy = if look.zstd {
+            Spooled::new(Deflated::new(reader), MOST_BYTES)
+        } else {
+            Spooled::new(reader, MOST_BYTES)
+        };
         let copy = copy.map_err(failed)?;
         let path = copy.path().to_owned();
         let length = fs::metadata(&path).map_err(failed)?.len();
