@@ -171,7 +171,7 @@ mod tests {
         fill(&mut bucket, 1);
         let error = *bucket.close(8).unwrap_err();
         assert!(matches!(error, RecordError::BucketBudget { ns: 8, needed: 3, budget: 2 }), "{error}");
-        assert!(error.to_string().contains("raise open_records above 3"));
+        assert!(error.to_string().contains("raise open_records to at least 3"));
 
         let mut bucket = OpenBucket::new(2);
         fill(&mut bucket, 3);

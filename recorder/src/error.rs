@@ -117,7 +117,7 @@ pub enum RecordError {
     },
     /// One nanosecond has more records than the open-bucket budget.
     #[error(
-        "the bucket of nanosecond {ns} needs more than {budget} open records; raise open_records above {needed}"
+        "the bucket of nanosecond {ns} needs more than {budget} open records; raise open_records to at least {needed}"
     )]
     BucketBudget {
         /// Display nanosecond of the bucket.

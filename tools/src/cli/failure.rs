@@ -166,11 +166,9 @@ fn of_run(error: &SimulationError, directory: Option<&Path>) -> Failure {
         SimulationError::Recording(refused @ RecordError::DirectoryNotEmpty { .. }) => {
             Failure::input(format_args!("{refused} (--force)"))
         }
-        SimulationError::Recording(failed @ RecordError::Io { source, .. }) => {
-            match Failure::access(failed, source) {
-                Failure::Error { code, message } => Failure::Error { code, message: message + &kept },
-                closed @ Failure::ClosedPipe => closed,
-            }
+        // The directory was taken before: if it is not there, it was taken away.
+        SimulationError::Recording(failed @ RecordError::Io { .. }) => {
+            Failure::environment(format_args!("{failed}{kept}"))
         }
         SimulationError::Recording(refused) => Failure::input(refused),
         SimulationError::Topology(refused) => Failure::input(refused),

@@ -1,4 +1,4 @@
-//! Ctrl-C, and being told to end.
+//! Ctrl-C, being told to end, and files that may not grow.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +17,12 @@ fn gentle(next: Option<Gentle>) -> Option<Gentle> {
     std::mem::replace(&mut *GENTLE.lock().unwrap_or_else(PoisonError::into_inner), next)
 }
 
-/// From now on Ctrl-C, SIGTERM and SIGHUP remove what is unfinished and end the process.
+/// From now on Ctrl-C, SIGTERM and SIGHUP remove what is unfinished and end the process, and a file-size limit is an
+/// error of whoever writes, not the end of the process.
 pub(crate) fn install() -> Result<(), Failure> {
+    #[cfg(unix)]
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default())
+        .map_err(|error| Failure::environment(format!("no handler for SIGXFSZ: {error}")))?;
     ctrlc::set_handler(|| {
         HAPPENED.store(true, Ordering::SeqCst);
         match gentle(None) {

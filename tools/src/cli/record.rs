@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use clockweave::record::{self, Place, Recorded as RecordedRun};
-use clockweave_recorder::{ExactSeconds, Stats};
+use clockweave_recorder::{ExactSeconds, Stats, TRACE_FILE};
 use clockweave_simulator::{RunStatus, StopReason, Termination, TerminationReason};
 use serde::Serialize;
 
@@ -307,8 +307,12 @@ fn summary(run_id: &str, recorded: &RecordedRun) -> String {
     let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:15} {value}")).collect();
     let mut text = lines.join("\n");
     if let Some(dir) = &recorded.directory {
-        let dir = shell_word(dir);
-        let _ = write!(text, "\n\nnext: clockweave validate {dir}\n      clockweave merge {dir} | less");
+        let (whole, dir) = (dir.join(TRACE_FILE).exists(), shell_word(dir));
+        let _ = match (whole, stats.clockweave.segments.is_empty()) {
+            (true, _) => write!(text, "\n\nnext: clockweave validate {dir}\n      clockweave open {dir}"),
+            (false, false) => write!(text, "\n\nnext: clockweave validate {dir}"),
+            (false, true) => write!(text, "\n\nnext: clockweave merge {dir} | less"),
+        };
     }
     text
 }

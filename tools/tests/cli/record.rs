@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::command::{Ran, clockweave, names, run, run_with};
 
@@ -28,7 +29,9 @@ fn a_run_is_written_and_summed_up() {
     {
         assert!(ran.stderr.contains(words), "{words:?} in {}", ran.stderr);
     }
-    assert!(ran.stderr.contains(&format!("next: clockweave validate {}\n", dir.display())));
+    let next =
+        |dir: &Path| format!("next: clockweave validate {0}\n      clockweave open {0}\n", dir.display());
+    assert!(ran.stderr.ends_with(&next(&dir)), "{}", ran.stderr);
     assert_eq!(ran.text(), "");
     let expected = [
         "clock-manifest.json",
@@ -42,6 +45,34 @@ fn a_run_is_written_and_summed_up() {
     let stats: serde_json::Value =
         serde_json::from_slice(&fs::read(dir.join("clock-stats.json")).unwrap()).unwrap();
     assert_eq!(merged.text().lines().count() as u64 - 1, stats["events"].as_u64().unwrap());
+}
+
+/// What is proposed next works on what was written.
+#[test]
+fn the_next_command_fits_the_run() {
+    let place = tempfile::tempdir().unwrap();
+    let (text, parts) = (place.path().join("text"), place.path().join("parts"));
+    let ran = record("fifo", &text, &["--batches", "100", "--trace", "text"]).expect(0, &[]);
+    assert!(ran.stderr.ends_with(&format!("\n\nnext: clockweave merge {} | less\n", text.display())));
+    let ran = record("fifo", &parts, &["--batches", "100", "--rotate-events", "50"]).expect(0, &[]);
+    assert!(ran.stderr.ends_with(&format!("\n\nnext: clockweave validate {}\n", parts.display())));
+}
+
+/// The directory was there when the run began: that it is gone is no fault of the input.
+#[cfg(unix)]
+#[test]
+fn a_directory_that_is_taken_away_is_the_environments_fault() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    // Long enough to be seen beginning on any machine; it ends at the next segment.
+    let arguments = ["record", "fifo", "--batches", "1000000000", "--rotate-events", "1000", "-o"];
+    let mut child = clockweave().args(arguments).arg(&dir).stderr(Stdio::piped()).spawn().unwrap();
+    while !dir.join("timeline-00001.pftrace").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the directory was moved");
+        std::thread::yield_now();
+    }
+    fs::rename(&dir, place.path().join("elsewhere")).unwrap();
+    Ran::from(child.wait_with_output().unwrap()).expect(3, &["No such file or directory"]);
 }
 
 #[test]
