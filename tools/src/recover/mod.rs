@@ -347,13 +347,18 @@ mod tests {
 
     #[test]
     fn a_length_claimed_allocates_nothing() {
-        let mut bytes = THREE.to_vec();
-        bytes.extend([0x0a, 0xff, 0xff, 0xff, 0xff, 0x07]);
-        let mut window = Window::new(&bytes[..]);
-        window.advance(0).unwrap();
-        assert_eq!(window.capacity(), BLOCK);
-        let (report, _) = run(&bytes).unwrap();
-        assert_eq!((report.kept_packets, report.dropped_packets, report.dropped_bytes), (3, 1, 6));
+        // A torn packet of 2^28 - 1 bytes, and 2^31 - 1 bytes, which are more than a packet may have: damage.
+        for (header, torn) in
+            [(&[0x0a, 0xff, 0xff, 0xff, 0x7f][..], 1), (&[0x0a, 0xff, 0xff, 0xff, 0xff, 0x07], 0)]
+        {
+            let bytes = [&THREE[..], header].concat();
+            let mut window = Window::new(&bytes[..]);
+            window.advance(0).unwrap();
+            assert_eq!(window.capacity(), BLOCK);
+            let (report, _) = run(&bytes).unwrap();
+            let dropped = (report.dropped_packets, report.dropped_bytes);
+            assert_eq!((report.kept_packets, dropped), (3, (torn, header.len() as u64)));
+        }
     }
 
     #[test]
