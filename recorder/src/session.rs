@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clockweave_model::{KindTable, Phase};
+use clockweave_model::KindTable;
 
 use crate::bucket::OpenBucket;
 use crate::directory::{self, Claim, STATS_FILE, TRACE_FILE, segment_name};
@@ -229,15 +229,15 @@ impl Session {
         }
     }
 
-    /// Passes a gap to the outputs.
-    #[allow(dead_code, reason = "for streams that may drop")]
+    /// Passes a gap to the outputs, as a ring's gap record does.
+    #[cfg(test)]
     pub(crate) fn gap(
         &mut self,
         ns: i64,
         unit: usize,
         count: u64,
         cycle: u64,
-        phase: Phase,
+        phase: clockweave_model::Phase,
     ) -> Result<(), Box<RecordError>> {
         let (None, Some(Running { outputs, .. })) = (&self.failure, &mut self.running) else {
             return Err(self.stopped());

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use clockweave_model::{KindId, Phase};
-use clockweave_recorder::{Compression, Producer, RecordError, RunTotals, Stats, TRACE_FILE};
+use clockweave_recorder::{
+    Compression, ConcurrentRecorder, Producer, RecordError, RunTotals, Stats, TRACE_FILE,
+};
 
 use crate::reading;
 use crate::workload;
@@ -150,17 +152,22 @@ fn event(producer: &mut Producer, cycle: u64, value: u64, phase: Phase) -> Resul
     producer.record(cycle, KindId::USER, 0, value, 0, phase)
 }
 
+/// A stream with a ring of four records, and a peer that has promised nothing: what is recorded stays in the ring.
+fn held_back(dir: &Path, first_local: u32) -> (ConcurrentRecorder, Producer, Producer) {
+    let mut builder = workload::builder(dir);
+    builder.lossy(true).ring_capacity(Some(4)).first_local(first_local);
+    builder.add_stream(1, 1, "unit").unwrap();
+    builder.add_stream(1, 2, "peer").unwrap();
+    let (recorder, producers) = builder.start_independent().unwrap();
+    let Ok([unit, peer]) = <[Producer; 2]>::try_from(producers) else { panic!("two streams") };
+    (recorder, unit, peer)
+}
+
 /// The one stream whose ring nobody may empty, since a quiet peer holds the watermark: what is lost is known exactly.
 #[test]
 fn losses_have_their_place_and_events_their_ordinals() {
     let dir = tempfile::tempdir().unwrap();
-    let mut builder = workload::builder(dir.path());
-    builder.lossy(true).ring_capacity(Some(4)).first_local(u32::MAX - 4);
-    builder.add_stream(1, 1, "unit").unwrap();
-    builder.add_stream(1, 2, "peer").unwrap();
-    let (mut recorder, producers) = builder.start_independent().unwrap();
-    let Ok([mut unit, mut peer]) = <[Producer; 2]>::try_from(producers) else { panic!("two streams") };
-    // Events at 5 ns stay in the ring while the peer has promised nothing.
+    let (mut recorder, mut unit, mut peer) = held_back(dir.path(), u32::MAX - 4);
     (0..10).for_each(|value| event(&mut unit, 5, value, Phase::Evaluate).unwrap());
     peer.finish().unwrap();
     // The gap of six has to reach the ring first, then there is room.
@@ -188,13 +195,7 @@ fn losses_have_their_place_and_events_their_ordinals() {
 fn losses_are_told_before_a_promise_and_at_the_end() {
     for ends in [false, true] {
         let dir = tempfile::tempdir().unwrap();
-        let mut builder = workload::builder(dir.path());
-        builder.lossy(true).ring_capacity(Some(4));
-        builder.add_stream(1, 1, "unit").unwrap();
-        builder.add_stream(1, 2, "peer").unwrap();
-        let (mut recorder, producers) = builder.start_independent().unwrap();
-        let Ok([mut unit, mut peer]) = <[Producer; 2]>::try_from(producers) else { panic!("two streams") };
-        // Nothing leaves the ring while the peer has promised nothing.
+        let (mut recorder, mut unit, mut peer) = held_back(dir.path(), 0);
         (0..10).for_each(|value| event(&mut unit, 5, value, Phase::Evaluate).unwrap());
         peer.finish().unwrap();
         if ends {

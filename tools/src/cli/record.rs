@@ -307,12 +307,14 @@ fn summary(run_id: &str, recorded: &RecordedRun) -> String {
     let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:15} {value}")).collect();
     let mut text = lines.join("\n");
     if let Some(dir) = &recorded.directory {
-        let rotated = recorded.stats.as_ref().is_some_and(|stats| !stats.clockweave.segments.is_empty());
-        let (whole, dir) = (dir.join(TRACE_FILE).exists(), shell_word(dir));
-        let _ = match (whole, rotated) {
-            (true, _) => write!(text, "\n\nnext: clockweave validate {dir}\n      clockweave open {dir}"),
-            (false, true) => write!(text, "\n\nnext: clockweave validate {dir}"),
-            (false, false) => write!(text, "\n\nnext: clockweave merge {dir} | less"),
+        let dir = shell_word(dir);
+        let trace = recorded.stats.as_ref().and_then(|stats| stats.clockweave.segments.first());
+        let _ = match trace.map(|segment| segment.file.as_str()) {
+            Some(TRACE_FILE) => {
+                write!(text, "\n\nnext: clockweave validate {dir}\n      clockweave open {dir}")
+            }
+            Some(_) => write!(text, "\n\nnext: clockweave validate {dir}"),
+            None => write!(text, "\n\nnext: clockweave merge {dir} | less"),
         };
     }
     text

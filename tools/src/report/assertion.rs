@@ -9,7 +9,7 @@ use num_bigint::BigUint;
 use num_rational::Ratio;
 use serde::Serialize;
 
-use super::exact::{Unit, decimal};
+use super::exact::{Unit, decimal, wide};
 use super::figures::{self, Entry};
 use super::{FifoReport, RunReport, UnitReport};
 
@@ -159,8 +159,6 @@ fn number(text: &str) -> Option<Ratio<BigUint>> {
 
 fn value(text: &str, unit: Unit) -> Result<Ratio<BigUint>, AssertionError> {
     let bad = |why: String| AssertionError::Value { value: text.to_owned(), why };
-    let wide =
-        |ratio: Ratio<u64>| Ratio::new_raw(BigUint::from(*ratio.numer()), BigUint::from(*ratio.denom()));
     match unit {
         Unit::Seconds => {
             Seconds::from_str(text).map(|time| wide(time.ratio())).map_err(|error| bad(error.to_string()))

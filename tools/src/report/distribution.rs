@@ -9,7 +9,7 @@ use num_integer::Integer;
 use num_rational::Ratio;
 use serde::Serialize;
 
-use super::exact::{Figure, Ticks, Unit};
+use super::exact::{Figure, Ticks, Unit, wide};
 use super::tally::Extent;
 
 /// Most bins of a histogram.
@@ -63,7 +63,7 @@ impl Distribution {
 
     /// Edges as the time that they take, of a clock of this period.
     pub(crate) fn of_period(&self, period: Ratio<u64>) -> Self {
-        let period = Ratio::new_raw(BigUint::from(*period.numer()), BigUint::from(*period.denom()));
+        let period = wide(period);
         let time = |figure: &Figure| Figure::new(Unit::Seconds, &figure.value * &period);
         let bin = |bin: &Bin| Bin { from: time(&bin.from), to: time(&bin.to), count: bin.count };
         Self {

@@ -88,6 +88,12 @@ pub(crate) fn whole(value: impl Into<BigUint>) -> Ratio<BigUint> {
     Ratio::from_integer(value.into())
 }
 
+/// A ratio of words as one of big integers.
+pub(crate) fn wide(ratio: Ratio<u64>) -> Ratio<BigUint> {
+    let (num, den) = ratio.into();
+    Ratio::new_raw(num.into(), den.into())
+}
+
 /// A ratio in decimal, rounded half up to `places` digits after the point.
 pub(crate) fn decimal(value: &Ratio<BigUint>, places: u32) -> String {
     let scale = BigUint::from(10u32).pow(places);

@@ -8,11 +8,10 @@ use std::collections::{HashMap, VecDeque};
 
 use clockweave_model::{ClockDomain, ExactTime};
 use num_bigint::BigUint;
-use num_rational::Ratio;
 use serde::Serialize;
 
 use super::distribution::Distribution;
-use super::exact::{Figure, Scale, Ticks, Unit, edges_between, edges_until, elapsed, whole};
+use super::exact::{Figure, Scale, Ticks, Unit, edges_between, edges_until, elapsed, whole, wide};
 use super::flag::{Flag, FlagTime};
 use super::tally::Tally;
 use crate::logs::Catalog;
@@ -455,10 +454,7 @@ impl FifoObserver {
             clock.map_or_else(
                 || whole(0u32),
                 |clock| {
-                    let big = |ratio: Ratio<u64>| {
-                        Ratio::new_raw(BigUint::from(*ratio.numer()), BigUint::from(*ratio.denom()))
-                    };
-                    big(clock.phase().ratio()) * whole(count) + big(clock.period().ratio()) * whole(edges)
+                    wide(clock.phase().ratio()) * whole(count) + wide(clock.period().ratio()) * whole(edges)
                 },
             )
         };

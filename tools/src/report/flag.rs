@@ -9,7 +9,7 @@ use num_bigint::BigUint;
 use num_rational::Ratio;
 use serde::Serialize;
 
-use super::exact::{Figure, Unit, edges_until, elapsed, whole};
+use super::exact::{Figure, Unit, edges_until, elapsed, whole, wide};
 
 /// How long a flag was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -64,9 +64,7 @@ impl Flag {
 
     /// The time between `first` and `last`, the flag being one of `clock`.
     pub(super) fn finish(&self, clock: &ClockDomain, first: &ExactTime, last: &ExactTime) -> FlagTime {
-        let period = clock.period().ratio();
-        let period = Ratio::new_raw(BigUint::from(*period.numer()), BigUint::from(*period.denom()));
-        let mut time = period * whole(self.edges);
+        let mut time = wide(clock.period().ratio()) * whole(self.edges);
         let (mut stretches, mut edges, mut longest) = (self.stretches, self.edges, self.longest);
         let mut add = |more: u64, lasting: Ratio<BigUint>| {
             stretches += 1;
