@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// Name of a mutant, its source, what is replaced and by what.
-const MUTANTS: [(&str, &str, &str, &str); 5] = [
+const MUTANTS: [(&str, &str, &str, &str); 7] = [
     (
         "head_stored_relaxed",
         "ring",
@@ -29,6 +29,18 @@ const MUTANTS: [(&str, &str, &str, &str); 5] = [
         "frontier",
         "            state.waiting.pop();\n            self.streams[stream].notify_one();",
         "            state.waiting.pop();",
+    ),
+    (
+        "failure_leaves_flushes_waiting",
+        "frontier",
+        "        self.flushed.notify_all();\n        self.rouse(&mut state);",
+        "        self.rouse(&mut state);",
+    ),
+    (
+        "answers_wake_nobody",
+        "frontier",
+        "        self.lock().flushes_done = flushes;\n        self.flushed.notify_all();",
+        "        self.lock().flushes_done = flushes;",
     ),
 ];
 

@@ -236,3 +236,44 @@ impl Drop for ConcurrentRecorder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clockweave_model::{ClockDomain, KindId, Phase, Seconds};
+
+    use super::*;
+    use crate::Recorder;
+
+    /// Waiting for a peer's promise and waiting for room are told apart, and counted.
+    #[test]
+    fn both_kinds_of_waiting_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut builder = Recorder::builder(dir.path());
+        builder
+            .domain(&ClockDomain::new(1, "a", "1GHz".parse().unwrap(), Seconds::from_ps(0)).unwrap())
+            .unwrap();
+        builder.ring_capacity(Some(4));
+        builder.add_stream(1, 1, "unit").unwrap();
+        builder.add_stream(1, 2, "peer").unwrap();
+        let (mut recorder, producers) = builder.start_independent().unwrap();
+        let Ok([mut unit, mut peer]) = <[Producer; 2]>::try_from(producers) else { panic!("two streams") };
+        let control = Arc::clone(&recorder.control);
+        let recording = std::thread::spawn(move || {
+            unit.advance(5).unwrap();
+            // The peer may still record at 5 ns, so what is later stays in the ring, which has room for four.
+            (6..11).for_each(|cycle| unit.record(cycle, KindId::USER, 0, 0, 0, Phase::Commit).unwrap());
+        });
+        while control.frontier.waiting() != (1, 0) {
+            std::thread::yield_now();
+        }
+        peer.advance(5).unwrap();
+        while control.frontier.waiting() != (0, 1) {
+            std::thread::yield_now();
+        }
+        peer.finish().unwrap();
+        recording.join().unwrap();
+        let stats = recorder.close(RunTotals::default()).unwrap();
+        assert_eq!((stats.events, stats.progress_stalls, stats.producer_stalls), (5, 1, 1));
+        assert!(stats.progress_stall_ns > 0 && stats.producer_stall_ns > 0);
+    }
+}

@@ -343,6 +343,13 @@ impl<E: Clone> Frontier<E> {
         (state.room_waits, state.progress_waits)
     }
 
+    /// How many streams wait for the watermark, and for room.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.waiting.len(), state.crowded.len())
+    }
+
     /// Waits until there is work, at most `patience`, and takes it up.
     pub(crate) fn wait_for_work(&self, patience: Option<Duration>) -> Work {
         let mut state = self.lock();

@@ -447,4 +447,45 @@ mod tests {
             }
         }
     }
+
+    /// Takes events without a word.
+    struct Taken(Vec<u64>);
+
+    impl Instants for Taken {
+        type Error = std::convert::Infallible;
+
+        fn event(&mut self, _: u32, record: EventRecord) {
+            self.0.push(record.cycle);
+        }
+
+        fn end(&mut self, _: i64) -> Result<(), Self::Error> {
+            Ok(())
+        }
+    }
+
+    /// A record that slipped past its producer's look at the watermark is not written behind later ones.
+    #[test]
+    fn a_record_below_what_was_written_is_late() {
+        let gigahertz = ClockDomain::new(1, "a", "1GHz".parse().unwrap(), Seconds::from_ps(0)).unwrap();
+        for (cycle, late) in [(9, true), (10, false)] {
+            let (mut producer, consumer) = crate::ring::ring(4);
+            let inlet = InletParts { ring: consumer, rank: 0, domain: 0, first_local: 0 };
+            let mut merge = Merge::new(std::slice::from_ref(&gigahertz), [inlet].into_iter(), 4, false);
+            let mut push = |cycle, local| {
+                let (kind, phase) = (clockweave_model::KindId::USER, clockweave_model::Phase::Commit);
+                let record = EventRecord { cycle, transaction: 0, value: 0, fifo: 0, local, kind, phase };
+                producer.push(packed::pack(&record));
+            };
+            let mut taken = Taken(Vec::new());
+            push(5, 0);
+            merge.look::<()>().unwrap();
+            merge.write_below(10, &mut taken).unwrap();
+            push(cycle, 1);
+            match merge.look::<()>() {
+                Err(Stop::Late { stream: 0, cycle: 9 }) => assert!(late),
+                other => assert!(other.is_ok() && !late),
+            }
+            assert_eq!(taken.0, [5]);
+        }
+    }
 }

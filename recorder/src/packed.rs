@@ -12,6 +12,7 @@ pub(crate) const GAP: KindId = KindId(u16::MAX);
 
 /// Where the words have what is looked at without unpacking.
 pub(crate) const CYCLE: usize = 0;
+const VALUE: usize = 2;
 const PHASE_SHIFT: u32 = 16;
 const MARK: u64 = 1 << 24;
 
@@ -37,6 +38,11 @@ pub(crate) fn pack_gap(cycle: u64, phase: Phase, local: u32, count: u64) -> Word
     let mut words = pack(&record);
     words[4] |= MARK;
     words
+}
+
+/// How many events of their stream some words stand for.
+pub(crate) fn events(words: &Words) -> u64 {
+    if words[4] & MARK == 0 { 1 } else { words[VALUE] }
 }
 
 /// The record of some words.

@@ -14,7 +14,7 @@ use clockweave_model::{ClockDomain, EventRecord, KindId, Phase};
 
 use crate::error::RecordError;
 use crate::frontier::Frontier;
-use crate::packed::{pack, pack_gap};
+use crate::packed::{self, pack, pack_gap};
 use crate::ring::{Fill, RingProducer};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -343,7 +343,8 @@ impl Producer {
         let ended = self.control.frontier.end(self.stream, records);
         match settled.and(ended) {
             Err(RecordError::Closed) => {
-                let lost = self.ring.left() + self.gap.as_ref().map_or(0, |gap| gap.count);
+                let left: u64 = self.ring.left().map(|words| packed::events(&words)).sum();
+                let lost = left + self.gap.as_ref().map_or(0, |gap| gap.count);
                 Err(RecordError::ClosedEarly { unit: self.unit.to_string(), lost })
             }
             other => other,

@@ -143,9 +143,12 @@ impl RingProducer {
         self.head - self.tail
     }
 
-    /// Records that were never taken.
-    pub(crate) fn left(&self) -> u64 {
-        self.head - self.ring.tail.0.load(Ordering::Acquire)
+    /// The records that were never taken, from the front on.
+    pub(crate) fn left(&self) -> impl Iterator<Item = Words> {
+        (self.ring.tail.0.load(Ordering::Acquire)..self.head).map(|position| {
+            let slot = self.ring.slot(position);
+            std::array::from_fn(|word| slot[word].load(Ordering::Relaxed))
+        })
     }
 }
 
@@ -228,7 +231,10 @@ mod tests {
             assert_eq!(consumer.take(), Some(words(n)));
             consumer.give_back();
         }
-        assert_eq!((producer.appended(), producer.left()), (10, 0));
+        assert_eq!((producer.appended(), producer.left().count()), (10, 0));
+        producer.look();
+        (10..12).for_each(|n| producer.push(words(n)));
+        assert_eq!(producer.left().collect::<Vec<_>>(), [words(10), words(11)]);
     }
 
     #[test]

@@ -435,3 +435,30 @@ impl OutputFile {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_output_is_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = Instant::now();
+        let mut setup = WriterSetup::new(dir.path(), None, opened);
+        let file = setup.create("file").unwrap();
+        let mut outlet = setup.outlet(4, 0);
+        let writer = setup.start().unwrap();
+        let mut write = || {
+            let mut block = outlet.block();
+            block.len = 4;
+            outlet.send(file, Form::Plain, block);
+            writer.flush().unwrap();
+            opened.elapsed().as_nanos()
+        };
+        let (first, second) = (write(), write());
+        drop(outlet);
+        let written = writer.join().unwrap();
+        assert!((1..=first).contains(&written.first_output_ns.into()) && first < second, "{written:?}");
+        assert_eq!((written.bytes, written.last), (8, vec![8]));
+    }
+}

@@ -7,8 +7,9 @@
 //! FIFO id.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use clockweave_model::{FifoEntry, KindId, Phase};
+use clockweave_model::{FifoEntry, KindId, Phase, Seconds};
 pub(crate) use clockweave_recorder::RunTotals;
 pub use clockweave_recorder::{ArgsEncoding, Compression, RecordError, Stats, View};
 use clockweave_recorder::{LossyRecorder, Recorder, SerialRecorder, StreamId};
@@ -27,6 +28,8 @@ pub struct RecordingOptions {
     view: View,
     checkpoint_interval: Option<u64>,
     rotate_events: Option<u64>,
+    /// Zero: none.
+    flush_interval: Option<Seconds>,
     open_records: Option<usize>,
     /// Whether events may be lost, and the records per ring then.
     lossy: Option<Option<usize>>,
@@ -47,6 +50,7 @@ impl RecordingOptions {
             view: View::default(),
             checkpoint_interval: None,
             rotate_events: None,
+            flush_interval: None,
             open_records: None,
             lossy: None,
             force: false,
@@ -100,6 +104,14 @@ impl RecordingOptions {
     #[must_use]
     pub fn rotate_events(mut self, events: u64) -> Self {
         self.rotate_events = Some(events);
+        self
+    }
+
+    /// Sets the host time after which what is recorded reaches the files at the latest, so that a killed process loses
+    /// no more: at least a millisecond, one second unless set. With zero, only whole blocks are written.
+    #[must_use]
+    pub fn flush_interval(mut self, interval: Seconds) -> Self {
+        self.flush_interval = Some(interval);
         self
     }
 
@@ -206,6 +218,12 @@ impl Recording {
     }
 }
 
+fn host_time(time: Seconds) -> Duration {
+    let ratio = time.ratio();
+    let ns = u128::from(*ratio.numer()) * 1_000_000_000 / u128::from(*ratio.denom());
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
 /// Opens the recording of a graph.
 pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<(), RecordError> {
     let mut builder = Recorder::builder(&options.dir);
@@ -220,6 +238,9 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
         .rotate_events(options.rotate_events)
         .force(options.force)
         .kinds(graph.kinds.clone());
+    if let Some(interval) = options.flush_interval {
+        builder.flush_interval((!interval.is_zero()).then(|| host_time(interval)));
+    }
     if let Some(records) = options.open_records {
         builder.open_records(records);
     }
@@ -262,4 +283,18 @@ pub(crate) fn open(options: RecordingOptions, graph: &mut Assembly) -> Result<()
     };
     graph.cx.fabric.attach(Box::new(Recording { recorder, units, fifos, pending: false }));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_times_are_whole_nanoseconds() {
+        for (text, ns) in
+            [("1ms", 1_000_000), ("2.5us", 2500), ("1/3 s", 333_333_333), ("1000s", 1_000_000_000_000)]
+        {
+            assert_eq!(host_time(text.parse().unwrap()), Duration::from_nanos(ns), "{text}");
+        }
+    }
 }

@@ -35,6 +35,8 @@ mod mutants {
         failure_wakes_nobody
         room_looked_for_only_before_the_lock
         promises_wake_nobody
+        failure_leaves_flushes_waiting
+        answers_wake_nobody
     }
 }
 
@@ -267,5 +269,63 @@ fn a_failure_wakes_everyone() {
 fn a_failure_that_wakes_nobody_is_found() {
     assert_found("a_failure_that_wakes_nobody_is_found", "deadlock", || {
         failure_model!(crate::mutants::failure_wakes_nobody);
+    });
+}
+
+/// A caller waits for a flush while the outputs fail: it goes on with that failure.
+macro_rules! failed_flush_model {
+    ($frontier:path) => {
+        loom::model(|| {
+            use $frontier as frontier;
+            let frontier = Arc::new(frontier::Frontier::<&str>::new(1, false, 100));
+            let other = Arc::clone(&frontier);
+            let flushing = thread::spawn(move || other.flush());
+            assert_eq!(frontier.fail("full disk"), "full disk");
+            assert_eq!(flushing.join().unwrap(), Err("full disk"));
+        });
+    };
+}
+
+#[test]
+fn a_failure_ends_a_flush() {
+    failed_flush_model!(crate::frontier);
+}
+
+#[test]
+fn a_failure_that_leaves_flushes_waiting_is_found() {
+    assert_found("a_failure_that_leaves_flushes_waiting_is_found", "deadlock", || {
+        failed_flush_model!(crate::mutants::failure_leaves_flushes_waiting);
+    });
+}
+
+/// A caller waits for a flush, the backend answers it: the answer is never missed.
+macro_rules! flush_model {
+    ($frontier:path) => {
+        loom::model(|| {
+            use $frontier as frontier;
+            let frontier = Arc::new(frontier::Frontier::<&str>::new(1, false, 100));
+            let other = Arc::clone(&frontier);
+            let flushing = thread::spawn(move || other.flush());
+            loop {
+                let work = frontier.wait_for_work(None);
+                if work.flush {
+                    frontier.answer(work.flushes);
+                    break;
+                }
+            }
+            assert_eq!(flushing.join().unwrap(), Ok(()));
+        });
+    };
+}
+
+#[test]
+fn an_answer_to_a_flush_is_never_missed() {
+    flush_model!(crate::frontier);
+}
+
+#[test]
+fn answers_that_wake_nobody_are_found() {
+    assert_found("answers_that_wake_nobody_are_found", "deadlock", || {
+        flush_model!(crate::mutants::answers_wake_nobody);
     });
 }

@@ -214,6 +214,43 @@ fn losses_are_told_before_a_promise_and_at_the_end() {
     }
 }
 
+/// A burst that rings cannot take, and then nothing more of its unit: the loss has its place before time goes on.
+#[test]
+fn a_loss_in_a_serial_run_is_told_at_the_end_of_its_instant() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut builder = workload::builder(dir.path());
+    builder.ring_capacity(Some(2));
+    let unit = builder.add_stream(1, 1, "unit").unwrap();
+    let other = builder.add_stream(1, 2, "other").unwrap();
+    let mut recorder = builder.start_serial_lossy().unwrap();
+    let burst: Vec<(u64, u64, u64)> = (0..1000).map(|value| (0, Phase::Evaluate as u64, value)).collect();
+    for (cycle, _, value) in &burst {
+        recorder.record(unit, *cycle, KindId::USER, 0, *value, 0, Phase::Evaluate);
+    }
+    for cycle in 0..200 {
+        recorder.record(other, cycle, KindId::USER, 0, 0, 0, Phase::Evaluate);
+        recorder.end_instant(cycle.cast_signed()).unwrap();
+    }
+    // What is below 199 ns is written now, and nothing before it can follow.
+    recorder.flush().unwrap();
+    let stats = recorder.close(RunTotals::default()).unwrap();
+    assert_accounted(&lines(dir.path(), "a"), 1, &burst, &stats);
+    assert!(stats.clockweave.streams.iter().any(|stream| stream.unit_id == 1 && stream.dropped > 0));
+}
+
+/// Losses that no ring has heard of when the recorder is closed are part of what the stream says it lost.
+#[test]
+fn a_stream_that_is_closed_early_counts_its_open_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut recorder, mut unit, mut peer) = held_back(dir.path(), 0);
+    (0..10).for_each(|value| event(&mut unit, 5, value, Phase::Evaluate).unwrap());
+    let stats = recorder.close(RunTotals::default()).unwrap();
+    assert_eq!((stats.events, stats.dropped_events), (4, 0));
+    let error = unit.finish().unwrap_err();
+    assert!(matches!(&error, RecordError::ClosedEarly { unit, lost: 6 } if unit == "unit"), "{error}");
+    assert!(matches!(peer.finish(), Err(RecordError::ClosedEarly { lost: 0, .. })));
+}
+
 /// An event of the kind that gaps have behind the ring is an event of an unknown kind, not a loss.
 #[test]
 fn a_gap_cannot_be_forged() {

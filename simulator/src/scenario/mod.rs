@@ -47,7 +47,7 @@
 //! | `fifos.ID` | `from`, `to` (as `unit.port`), `depth` (default 16), `stages` (default 2), `name` |
 //! | `connections` | a list of `from`, `to`, `delay` in edges (default 1), `capacity` in messages (default `delay + 1`) |
 //! | `generate` | instead of all these, a simulation of many units by a few numbers; see below |
-//! | `record` | `text`, `perfetto` (default true), `compress`, `args`, `view`, `checkpoint_interval`, `rotate_events`, `open_records`, `lossy` (default false), `ring_capacity` (of a lossy run) |
+//! | `record` | `text`, `perfetto` (default true), `compress`, `args`, `view`, `checkpoint_interval`, `rotate_events`, `flush_interval` (of host time), `open_records`, `lossy` (default false), `ring_capacity` (of a lossy run) |
 //! | `run` | the limit: `batches`, `time` or `cycles`; `stop_margin`, `drain` and `segment` in batches |
 //!
 //! `generate` has a `shape` and its numbers, all with defaults:

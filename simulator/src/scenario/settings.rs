@@ -49,6 +49,8 @@ pub struct RecordSettings {
     pub checkpoint_interval: Option<u64>,
     /// Events per file of the trace.
     pub rotate_events: Option<u64>,
+    /// Host time after which what is recorded reaches the files; zero leaves it to whole blocks.
+    pub flush_interval: Option<Seconds>,
     /// The most records of one nanosecond.
     pub open_records: Option<u64>,
     /// Whether to lose events rather than wait.
@@ -72,6 +74,9 @@ impl RecordSettings {
         if let Some(events) = self.rotate_events {
             options = options.rotate_events(events);
         }
+        if let Some(interval) = self.flush_interval {
+            options = options.flush_interval(interval);
+        }
         if let Some(records) = self.open_records {
             options = options.open_records(usize::try_from(records).unwrap_or(usize::MAX));
         }
@@ -83,7 +88,7 @@ impl RecordSettings {
 }
 
 pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located> {
-    const KEYS: [&str; 10] = [
+    const KEYS: [&str; 11] = [
         "text",
         "perfetto",
         "compress",
@@ -91,6 +96,7 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
         "view",
         "checkpoint_interval",
         "rotate_events",
+        "flush_interval",
         "open_records",
         "lossy",
         "ring_capacity",
@@ -103,6 +109,7 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
         view: View::default(),
         checkpoint_interval: None,
         rotate_events: None,
+        flush_interval: None,
         open_records: None,
         lossy: false,
         ring_capacity: None,
@@ -122,10 +129,25 @@ pub(super) fn read_record(fields: &Fields<'_>) -> Result<RecordSettings, Located
     }
     settings.checkpoint_interval = record.integer("checkpoint_interval", 1..=u64::MAX)?;
     settings.rotate_events = record.integer("rotate_events", 1..=u64::MAX)?;
+    settings.flush_interval = record.quantity("flush_interval", FLUSH)?;
+    if settings.flush_interval.is_some_and(|interval| !interval.is_zero() && !may_flush_every(interval)) {
+        return Err(record.bad("flush_interval", FLUSH));
+    }
     settings.open_records = record.integer("open_records", 1..=u64::from(u32::MAX))?;
     settings.lossy = record.boolean("lossy")?.unwrap_or(false);
     settings.ring_capacity = record.integer("ring_capacity", 2..=1 << 20)?;
+    if settings.ring_capacity.is_some() && !settings.lossy {
+        return Err(record.bad("ring_capacity", "nothing without `lossy = true`: other runs have no rings"));
+    }
     Ok(settings)
+}
+
+const FLUSH: &str = "a host time from \"1ms\" to \"1000s\", or \"0\" to write whole blocks only";
+
+fn may_flush_every(interval: Seconds) -> bool {
+    let ratio = interval.ratio();
+    let (num, den) = (u128::from(*ratio.numer()), u128::from(*ratio.denom()));
+    den <= num * 1000 && num <= den * 1000
 }
 
 /// How a scenario runs.

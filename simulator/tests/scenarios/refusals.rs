@@ -125,9 +125,13 @@ refusals! {
     connections_single: "[[connections]]" => "[connections]", "23:1: `connections` of the scenario is a table; expected a list, as in [[connections]]";
     connection_capacity: "to = \"mid.in\"" => "to = \"mid.in\"\ncapacity = 0", "26:12: `capacity` of connection 0 is 0; expected a whole number from 1 to 4294967296";
     connection_across: "domain = \"sm\"\n\n[units.mid]" => "domain = \"lts\"\n\n[units.mid]", "23:1: `producer.out` is in domain `lts` and `mid.in` in `sm`: an ordinary connection joins two units of one domain, also where the clocks are identical; crossing needs a FIFO";
-    record_key: "text = false" => "txt = false", "34:1: unknown key `txt` in `record`; did you mean `text`? expected one of `text`, `perfetto`, `compress`, `args`, `view`, `checkpoint_interval`, `rotate_events`, `open_records`, `lossy`, `ring_capacity`";
+    record_key: "text = false" => "txt = false", "34:1: unknown key `txt` in `record`; did you mean `text`? expected one of `text`, `perfetto`, `compress`, `args`, `view`, `checkpoint_interval`, `rotate_events`, `flush_interval`, `open_records`, `lossy`, `ring_capacity`";
     record_compression: "text = false" => "compress = \"deflate:13\"", "34:12: `compress` of `record` is \"deflate:13\"; expected `none`, `deflate` or `deflate:LEVEL` with a level from 1 (fast) to 12 (small), `zstd` or `zstd:LEVEL` with a level from 1 to 22";
     record_args: "text = false" => "args = \"annotation\"", "34:8: `args` of `record` is \"annotation\"; expected one of \"debug\", \"annotations\" (did you mean \"annotations\"?)";
+    record_flush_unit: "text = false" => "flush_interval = 1", "34:18: `flush_interval` of `record`: `1` is not a time: expected a number and a unit, as in `137ps`, `1.5ns` or `1/2000000000 s` (units fs, ps, ns, us, ms, s)";
+    record_flush_short: "text = false" => "flush_interval = \"999us\"", "34:18: `flush_interval` of `record` is \"999us\"; expected a host time from \"1ms\" to \"1000s\", or \"0\" to write whole blocks only";
+    record_flush_long: "text = false" => "flush_interval = \"1001s\"", "34:18: `flush_interval` of `record` is \"1001s\"; expected a host time from \"1ms\" to \"1000s\", or \"0\" to write whole blocks only";
+    record_ring_without_loss: "text = false" => "ring_capacity = 64", "34:17: `ring_capacity` of `record` is 64; expected nothing without `lossy = true`: other runs have no rings";
     record_interval: "text = false" => "checkpoint_interval = 0", "34:23: `checkpoint_interval` of `record` is 0; expected a whole number from 1 on";
     no_limit: "batches = 10" => "", "36:1: `run` has no `batches`; expected a limit, one of `batches` (a number), `time` (as in \"10us\") and `cycles` (as in { sm = 1000 })";
     two_limits: "batches = 10" => "batches = 10\ntime = \"1us\"", "38:8: `time` of `run` is \"1us\"; expected no second limit, but one of `batches` (a number), `time` (as in \"10us\") and `cycles` (as in { sm = 1000 })";

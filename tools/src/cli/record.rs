@@ -78,6 +78,10 @@ pub(crate) struct RecordArgs {
     /// Rather lose events than wait; what is lost is counted and told
     #[arg(long)]
     lossy: bool,
+    /// Records that the ring of each stream holds in a lossy run, a power of two
+    /// [default: a share of 8 MiB, 64 to 4,096]
+    #[arg(long, value_name = "N")]
+    ring_records: Option<u64>,
     /// How the trace carries arguments: `debug` as described fields, half the
     /// bytes; `annotations` for readers of raw packets
     #[arg(long, value_name = "ENCODING")]
@@ -85,6 +89,10 @@ pub(crate) struct RecordArgs {
     /// Cut the trace into files of so many events, timeline-00000.pftrace and on
     #[arg(long, value_name = "N")]
     rotate_events: Option<u64>,
+    /// Host time after which what is recorded is in the files at the latest,
+    /// as in 100ms; 0 leaves it to whole blocks [default: 1s]
+    #[arg(long, value_name = "T")]
+    flush_interval: Option<String>,
     /// What the trace shows: `events`; `full` also exact times, FIFO occupancy,
     /// a slice per transaction, spans and counters of units
     #[arg(long, value_name = "VIEW")]
@@ -136,11 +144,17 @@ impl RecordArgs {
         if self.lossy {
             set("record.lossy", "true".to_owned());
         }
+        if let Some(records) = self.ring_records {
+            set("record.ring_capacity", records.to_string());
+        }
         if let Some(encoding) = &self.args {
             set("record.args", quoted(encoding));
         }
         if let Some(events) = self.rotate_events {
             set("record.rotate_events", events.to_string());
+        }
+        if let Some(interval) = &self.flush_interval {
+            set("record.flush_interval", quoted(interval));
         }
         if let Some(view) = &self.view {
             set("record.view", quoted(view));

@@ -237,9 +237,9 @@ fn a_trace_rebuilt_from_text_is_the_recorded_one() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("run");
     let rebuilt = place.path().join("rebuilt.pftrace");
-    let lossy = ["--lossy", "--set", "record.ring_capacity=2"];
+    let lossy: &[&str] = &["--lossy", "--ring-records", "2"];
     let three: &[&str] = &["--batches", "2000"];
-    for (scenario, options) in [("fifo", three), ("three-clocks", three), ("fifo", &lossy[..1])] {
+    for (scenario, options) in [("fifo", three), ("three-clocks", three), ("fifo", lossy)] {
         record(scenario, &dir, &[options, &["--force"]].concat()).expect(0, &[]);
         let recorded = fs::read(dir.join("timeline.pftrace")).unwrap();
         fs::remove_file(dir.join("timeline.pftrace")).unwrap();

@@ -94,6 +94,27 @@ fn the_report_is_one_documented_object() {
     assert_eq!(report["time"]["time_den"], 1_000_000_000_000_u64);
 }
 
+/// When events reach the files changes nothing of what the files hold in the end.
+#[test]
+fn flush_intervals_give_equal_bytes() {
+    let place = tempfile::tempdir().unwrap();
+    let written = |name: &str, options: &[&str]| {
+        let dir = place.path().join(name);
+        record("fifo", &dir, &[&["--batches", "200000"], options].concat()).expect(0, &[]);
+        let mut files = files(&dir);
+        // Statistics hold host times, and the manifest the options.
+        assert!(files.remove("clock-stats.json").is_some() && files.remove("clock-manifest.json").is_some());
+        files
+    };
+    let expected = written("default", &[]);
+    for interval in ["1ms", "0", "1/3 s"] {
+        assert!(
+            written(&interval.replace('/', "-"), &["--flush-interval", interval]) == expected,
+            "{interval}"
+        );
+    }
+}
+
 #[test]
 fn equal_options_give_equal_bytes() {
     let place = tempfile::tempdir().unwrap();
