@@ -12,12 +12,14 @@ use crate::fixture;
 use crate::record::record;
 
 /// Commands that write a file; `RUN` stands for a run directory, `TRACE` for a trace.
-pub(crate) const WRITERS: [&[&str]; 11] = [
+pub(crate) const WRITERS: [&[&str]; if cfg!(feature = "parquet") { 12 } else { 11 }] = [
     &["merge", "RUN"],
     &["merge", "RUN", "--format", "csv"],
     &["merge", "RUN", "--format", "jsonl"],
     &["merge", "RUN", "--format", "sqlite"],
     &["merge", "RUN", "--format", "pftrace"],
+    #[cfg(feature = "parquet")]
+    &["merge", "RUN", "--format", "parquet"],
     &["recover", "TRACE"],
     &["recover", "TRACE", "--unwrap"],
     &["recover", "TRACE", "--salvage"],

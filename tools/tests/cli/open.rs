@@ -116,6 +116,59 @@ fn status(answer: &(String, Vec<u8>)) -> &str {
     answer.0.split(' ').nth(1).unwrap()
 }
 
+/// The program that opens addresses for the user is given the page, which is served until Ctrl-C.
+#[test]
+fn the_users_own_browser_is_given_the_page() {
+    let run = Recorded::new(&[]);
+    let (programs, given) = (run.place.path().join("programs"), run.place.path().join("given"));
+    fs::create_dir(&programs).unwrap();
+    // Written by another process: one that tests start may hold open for a moment what this one writes.
+    let write = "printf '#!/bin/sh\\nprintf %%s \"$1\" > \"$GIVEN.part\" && mv \"$GIVEN.part\" \"$GIVEN\"\\n' > \"$0\" && chmod 700 \"$0\"";
+    let written = Command::new("sh").args(["-c", write]).arg(programs.join("xdg-open")).status().unwrap();
+    assert!(written.success());
+    let path = std::env::join_paths(
+        [programs].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut command = clockweave();
+    command
+        .arg("open")
+        .arg(&run.dir)
+        .env("TMPDIR", &run.temp)
+        .env("PATH", path.unwrap())
+        .env("GIVEN", &given);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !given.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it had started a browser");
+        std::thread::yield_now();
+    }
+    let (page, stdout) = (fs::read_to_string(&given).unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let serving = Serving { child, page: page.clone(), _stdout: stdout };
+    assert!(serving.get(serving.trace()).1 == fs::read(run.dir.join("timeline.pftrace")).unwrap());
+    serving.interrupt().expect(130, &[&format!("is shown at {page}\nCtrl-C ends it\n")]);
+}
+
+#[test]
+fn without_a_browser_the_address_is_told() {
+    let run = Recorded::new(&[]);
+    let mut command = clockweave();
+    command.arg("open").arg(&run.dir).env("TMPDIR", &run.temp).env("PATH", &run.temp);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = || {
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        line
+    };
+    let (first, second, third) = (line(), line(), line());
+    let page = first.trim_end().split("is shown at ").nth(1).unwrap().to_owned();
+    assert_eq!(second, "Ctrl-C ends it\n");
+    assert!(third.contains("no browser could be started (No such file or directory"), "{third}");
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let serving = Serving { child, page, _stdout: stdout };
+    assert_eq!(status(&serving.get("/")), "200");
+    assert_eq!(serving.interrupt().code, Some(130));
+}
+
 #[test]
 fn the_trace_and_the_ui_are_served_and_nothing_else_to_nobody_else() {
     let run = Recorded::new(&[]);

@@ -138,6 +138,7 @@ impl Drop for Native {
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs;
+    use std::io::ErrorKind;
     use std::os::unix::fs::PermissionsExt;
     use std::time::Instant;
 
@@ -150,7 +151,18 @@ mod tests {
         let program = place.path().join("engine");
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
-        let mut session = Session::new(Box::new(Native::start(&program).unwrap()), limit);
+        let native = loop {
+            match Native::start(&program) {
+                // A process that another test starts holds the file open for a moment, as this process wrote it.
+                Err(EngineError::NotStarted { source, .. })
+                    if source.kind() == ErrorKind::ExecutableFileBusy =>
+                {
+                    std::thread::yield_now();
+                }
+                other => break other.unwrap(),
+            }
+        };
+        let mut session = Session::new(Box::new(native), limit);
         session.import(&[7_u8; 5 << 20][..]).unwrap_err()
     }
 
