@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use clockweave_runqueue::Class;
+use clockweave_runqueue::{Class, Task};
 
 use super::events::Machine;
 use super::state::State;
@@ -12,7 +12,7 @@ use super::state::State;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Law {
-    /// A live thread is in exactly one place, and its state says which.
+    /// A live thread is in exactly one place, its state says which, and its class is the queue's.
     OnePlace,
     /// A thread is only where its mask lets it be.
     MaskRespected,
@@ -214,11 +214,22 @@ impl Machine {
             }
         }
         for (number, cpu) in self.cpus.iter().enumerate() {
-            let current = cpu.queue.current().map(clockweave_runqueue::Task::key);
+            let current = cpu.queue.current().map(Task::key);
             if current != cpu.running.map(|thread| thread as u64) {
                 let text = format!("CPU {number} runs {:?}, its queue says {current:?}", cpu.running);
                 found.push((Law::OnePlace, text));
             }
+            let mut agrees = |task: &Task| {
+                let class = usize::try_from(task.key()).map(|thread| self.threads[thread].class);
+                if class != Ok(task.class()) {
+                    let (key, queued) = (task.key(), task.class());
+                    let text =
+                        format!("thread {key} is {class:?}, the queue of CPU {number} says {queued:?}");
+                    found.push((Law::OnePlace, text));
+                }
+            };
+            cpu.queue.tasks(&mut agrees);
+            cpu.queue.current().into_iter().for_each(agrees);
         }
     }
 

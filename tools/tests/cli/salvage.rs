@@ -236,16 +236,38 @@ fn a_file_that_shrinks_or_grows_while_it_is_read_gives_a_prefix() {
     }
 }
 
+/// What stands before the change, and nothing else: no marker comes after it.
+#[test]
+fn salvage_keeps_what_stood_before_a_file_shrank_or_grew() {
+    let whole = trace("none");
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("t.pftrace");
+    for (new_length, reached) in [(5000, 5000), (whole.len() as u64 + 100, whole.len())] {
+        fs::write(&path, &whole).unwrap();
+        let changing = Changing { file: File::open(&path).unwrap(), path: &path, after: 2500, new_length };
+        let mut kept = Vec::new();
+        let report = recover::salvage(changing, &mut kept, &mut ()).unwrap();
+        let end = boundaries(&whole).into_iter().rev().find(|end| *end <= reached).unwrap();
+        assert!(kept.starts_with(&whole[..end]), "{new_length}");
+        assert_part(&kept, &whole, "what is kept was there");
+        let holes: Vec<_> = report.holes.iter().map(|hole| (hole.offset, hole.bytes)).collect();
+        assert_eq!(holes, [(end as u64, new_length - end as u64)]);
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
-fn ten_sparse_gigabytes_cost_no_memory() {
+fn sparse_gigabytes_cost_no_memory() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("sparse");
     fs::write(&path, trace("deflate")).unwrap();
-    File::options().write(true).open(&path).unwrap().set_len(10 << 30).unwrap();
-    let script = "ulimit -v 400000; exec \"$0\" recover \"$1\" -o /dev/null";
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_clockweave")]).arg(&path);
-    let ran = crate::command::Ran::from(command.output().unwrap());
-    ran.expect(1, &["found byte 0x00, expected the packet tag"]);
+    // To look for markers, salvage reads every byte; the prefix ends with the first empty one.
+    for (option, length) in [("--quiet", 10_u64 << 30), ("--salvage", 1 << 30)] {
+        File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
+        let script = "ulimit -v 400000; exec \"$0\" recover \"$1\" -o /dev/null \"$2\"";
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_clockweave")]).arg(&path).arg(option);
+        let ran = crate::command::Ran::from(command.output().unwrap());
+        ran.expect(1, &["found byte 0x00, expected the packet tag"]);
+    }
 }

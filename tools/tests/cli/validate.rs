@@ -68,6 +68,37 @@ fn findings_and_bad_input_have_exit_codes_of_their_own() {
     validate(&[], Vec::<&str>::new()).expect(2, &["<PATH>"]);
 }
 
+/// One whole packet, which to the importer begins as JSON does: its tag is a line's end, its length a brace.
+fn packet_that_reads_as_json() -> Vec<u8> {
+    let mut bytes = b"\n{\"traceEvents\":[".to_vec();
+    // The text is a field of 116 bytes; two numbers follow.
+    bytes.resize(2 + 2 + 116, b'x');
+    bytes.extend([0x40, 1, 0x50, 0x81, 0]);
+    assert_eq!(bytes.len(), 2 + usize::from(b'{'));
+    bytes
+}
+
+#[test]
+fn what_the_importer_refuses_is_a_finding_and_nothing_is_said_of_the_rest() {
+    let place = tempfile::tempdir().unwrap();
+    let alone = place.path().join("odd.pftrace");
+    fs::write(&alone, packet_that_reads_as_json()).unwrap();
+    let ran = validate(&[], [&alone]).expect(1, &[]);
+    assert!(ran.text().contains("the importer refused the trace: Failure parsing JSON"), "{}", ran.text());
+    let run = place.path().join("run");
+    record("fifo", &run, &["--batches", "300", "--rotate-events", "200"]).expect(0, &[]);
+    fs::write(run.join("timeline-00001.pftrace"), packet_that_reads_as_json()).unwrap();
+    let report = validate(&["--json"], [&run]).expect(1, &[]).json();
+    let checks = report["results"][0]["checks"].as_array().unwrap();
+    let failed: Vec<&str> = checks
+        .iter()
+        .filter(|check| check["status"] == "failed")
+        .map(|check| check["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(failed, ["import"]);
+    assert!(checks.iter().all(|check| check["name"] != "conservation"), "{checks:?}");
+}
+
 #[test]
 fn a_trace_on_stdin_is_validated_as_a_trace_alone() {
     let place = tempfile::tempdir().unwrap();
