@@ -245,7 +245,8 @@ impl Machine {
                 }
             } else if !self.in_section(number) {
                 reach.add(Law::TimerInTime, 1);
-                let owed = self.decides(number).max(self.now);
+                let quantum = cpu.picked_at + self.work.quantum;
+                let owed = self.decides(number).min(quantum).max(self.now);
                 if cpu.timer.is_none_or(|timer| timer > owed) {
                     let text = format!("CPU {number} owes a look at {owed} ns, its timer is {:?}", cpu.timer);
                     found.push((Law::TimerInTime, text));

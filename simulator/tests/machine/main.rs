@@ -1,4 +1,5 @@
-//! Machines with run queues: what exploration finds, and what it does not.
+//! Machines with run queues: what exploration finds, what happens when, and what units record.
 
 mod exploring;
+mod timelines;
 mod unit;
