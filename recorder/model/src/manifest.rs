@@ -26,9 +26,9 @@ pub enum ManifestError {
     #[error("the manifest is not valid: {0}")]
     Json(#[from] serde_json::Error),
     /// Another version of the convention.
-    #[error("the manifest has version {found}; this program reads version {VERSION}")]
+    #[error("the manifest's version is {found}; expected {VERSION}, which this program reads")]
     Version {
-        /// The version found.
+        /// The version found, or that it is missing.
         found: String,
     },
     /// A domain that cannot be.
@@ -241,6 +241,7 @@ impl Manifest {
     /// Not JSON, another version, names out of range, contradicting units, impossible domains.
     pub fn from_json(text: &[u8]) -> Result<Self, ManifestError> {
         #[derive(Deserialize)]
+        #[serde(expecting = "an object with the key `version`")]
         struct Versioned {
             version: Option<serde_json::Value>,
         }
@@ -248,7 +249,7 @@ impl Manifest {
         match found.version {
             Some(version) if version == VERSION => {}
             Some(other) => return Err(ManifestError::Version { found: other.to_string() }),
-            None => return Err(ManifestError::Version { found: "none".to_owned() }),
+            None => return Err(ManifestError::Version { found: "missing".to_owned() }),
         }
         let manifest: Self = serde_json::from_slice(text)?;
         manifest.check()?;
@@ -339,7 +340,7 @@ mod tests {
         assert!(
             matches!(read("\"version\":1", "\"version\":2"), ManifestError::Version { found } if found == "2")
         );
-        assert!(matches!(read("\"version\":1,", ""), ManifestError::Version { found } if found == "none"));
+        assert!(matches!(read("\"version\":1,", ""), ManifestError::Version { found } if found == "missing"));
         assert!(matches!(read("1828000000", "0"), ManifestError::Ratio { key: "period", .. }));
         assert!(matches!(
             read("\"phase_den\":7", "\"phase_den\":0"),
@@ -354,5 +355,13 @@ mod tests {
         assert!(matches!(read("\"run_id\":\"r\"", "\"run_id\":\"\\u0000\""), ManifestError::BadName { .. }));
         assert!(matches!(read("\"period_num\":2", "\"period_num\":2.5"), ManifestError::Json(_)));
         assert!(matches!(Manifest::from_json(b"{"), Err(ManifestError::Json(_))));
+        for (text, said) in [
+            ("[]", "expected an object with the key `version`"),
+            ("{}", "the manifest's version is missing; expected 1"),
+            (r#"{"version":"1"}"#, "the manifest's version is \"1\"; expected 1"),
+        ] {
+            let error = Manifest::from_json(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

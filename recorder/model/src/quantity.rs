@@ -28,7 +28,7 @@ pub enum QuantityError {
         text: String,
     },
     /// Text that is not a quantity.
-    #[error("`{text}` is not {expected}")]
+    #[error("{} is not {expected}", quoted(text))]
     Unparsable {
         /// The text as given, cut to 64 characters.
         text: String,
@@ -41,6 +41,10 @@ pub enum QuantityError {
         /// The quantity meant.
         what: &'static str,
     },
+}
+
+fn quoted(text: &str) -> String {
+    if text.is_empty() { "an empty text".to_owned() } else { format!("`{text}`") }
 }
 
 /// An exact frequency in hertz, greater than zero.
@@ -332,6 +336,7 @@ mod tests {
         assert!(matches!(f("18446744073709551616 Hz"), QuantityError::OutOfRange { .. }));
         assert!(matches!("-1ps".parse::<Seconds>().unwrap_err(), QuantityError::Negative { .. }));
         assert!(matches!("5".parse::<Seconds>().unwrap_err(), QuantityError::Unparsable { .. }));
+        assert!("".parse::<Seconds>().unwrap_err().to_string().starts_with("an empty text is not a time: "));
         assert!(f("914mhz").to_string().contains("MHz"));
     }
 

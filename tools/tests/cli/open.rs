@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use clockweave::open::{Browser, find_browser};
 
@@ -137,8 +138,11 @@ fn the_users_own_browser_is_given_the_page() {
         .env("PATH", path.unwrap())
         .env("GIVEN", &given);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
     while !given.exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it had started a browser");
+        // Not a timing: or a browser that is never started would be waited for for ever.
+        assert!(started.elapsed() < Duration::from_secs(300), "it starts no browser");
         std::thread::yield_now();
     }
     let (page, stdout) = (fs::read_to_string(&given).unwrap(), BufReader::new(child.stdout.take().unwrap()));
