@@ -92,6 +92,16 @@ fn sarif_passes_its_schema() {
     assert!(results.iter().any(|result| result["ruleId"] == "identity"));
     let unlisted = validate(&["--quiet", "--sarif", "-", "--max-findings", "0"], [&bad]);
     assert!(unlisted.text().contains("1 more findings of identity are not listed"), "{}", unlisted.text());
+    let path = good.join("text-domain-sm.log");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\tfifo.write\t", "\tfifo.write\t\t", 1)).unwrap();
+    let torn = validate(&["--quiet", "--sarif", "-"], [&good]).expect(1, &[]);
+    let text = torn.text();
+    let lines: serde_json::Value = serde_json::from_str(&text[text.find("{\n").unwrap()..]).unwrap();
+    let results = lines["runs"][0]["results"].as_array().unwrap();
+    let place = &results.iter().find(|result| result["ruleId"] == "logs").unwrap()["locations"][0];
+    // Two lines of names stand before the first event.
+    assert_eq!(place["physicalLocation"]["region"]["startLine"], 3);
     let invocation = &log["runs"][0]["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
     assert!(
