@@ -394,6 +394,12 @@ mod tests {
             "found cycle 3, expected at least 1 edge after c #0 (fifo.visible, cycle 3)",
         );
         early("o4:1", "o3:1", "found cycle 3, expected the same edge as c #2 (fifo.read, cycle 4)");
+        // Later is as wrong: the register has nothing until then.
+        early(
+            "o12:3 c13:3",
+            "o13:3 c14:3",
+            "found cycle 13, expected the same edge as c #10 (fifo.read, cycle 12)",
+        );
         early("c5:1", "c4:1", "found cycle 4, expected at least 1 edge after c #3 (fifo.output, cycle 4)");
         early(
             "w8:3",
