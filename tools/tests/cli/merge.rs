@@ -198,7 +198,7 @@ fn a_directory_that_is_no_run_is_refused() {
 
     let manifest = dir.join("clock-manifest.json");
     fs::write(&manifest, fixture::MANIFEST.replace("\"version\":1", "\"version\":7")).unwrap();
-    merge(&dir, &[]).expect(2, &["clock-manifest.json", "version 7"]);
+    merge(&dir, &[]).expect(2, &["clock-manifest.json", "version is 7; expected 1"]);
     fs::write(&manifest, "{").unwrap();
     merge(&dir, &[]).expect(2, &["clock-manifest.json"]);
 }
