@@ -260,7 +260,9 @@ impl Machine {
                     if let Some(channel) = slot.waits_on {
                         self.channels[channel].waiters.retain(|waiter| *waiter != thread);
                     }
-                    self.wake(cpu, Some(by), thread);
+                    if self.variant != Variant::StarvedCorpse {
+                        self.wake(cpu, Some(by), thread);
+                    }
                 }
                 _ => {}
             }

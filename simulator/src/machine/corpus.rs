@@ -16,6 +16,10 @@ use super::{Choices, Outcome};
 const PER_LINE: usize = 32;
 /// More choices than any run makes.
 const MOST_DECISIONS: usize = 1_000_000;
+/// Characters of a header that are looked at: more than the names of all rules have.
+const MOST_VALUE: usize = 1000;
+/// Characters of a word that an error shows.
+const MOST_SHOWN: usize = 64;
 
 /// What a replay must show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,14 +61,15 @@ impl Corpus {
     pub fn parse(text: &str) -> Result<Self, CorpusError> {
         let (mut scenario, mut variant, mut expect) = (None, Variant::Sound, None);
         let mut decisions = Vec::new();
-        let mut last = 0;
+        let mut last = 1;
         for (line, text) in (1..).zip(text.lines()) {
             last = line;
             let bad = |problem: String| CorpusError { line, problem };
             let Some(header) = text.strip_prefix('#') else {
                 for word in text.split_whitespace() {
-                    let number =
-                        word.parse().map_err(|_| bad(format!("found {word:?}, expected a choice")))?;
+                    let shown: String = word.chars().take(MOST_SHOWN).collect();
+                    let number = word.parse();
+                    let number = number.map_err(|_| bad(format!("found {shown:?}, expected a choice")))?;
                     if decisions.len() == MOST_DECISIONS {
                         return Err(bad(format!("found more than {MOST_DECISIONS} choices")));
                     }
@@ -73,7 +78,8 @@ impl Corpus {
                 continue;
             };
             let Some((key, value)) = header.split_once(':') else { continue };
-            let value = value.trim();
+            let value: String = value.trim().chars().take(MOST_VALUE).collect();
+            let value = value.as_str();
             match key.trim() {
                 "scenario" => {
                     let known = SCENARIOS.iter().find(|scenario| scenario.name == value);

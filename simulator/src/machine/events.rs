@@ -39,6 +39,8 @@ pub struct Machine {
     pub(super) now: u64,
     pub(super) cpus: Vec<Cpu>,
     pub(super) jobs: Vec<Arc<Job>>,
+    /// For the variant whose CPUs count by themselves: jobs by CPU. Otherwise empty.
+    pub(super) own_counts: Vec<Vec<Arc<Job>>>,
     pub(super) threads: Vec<Thread>,
     pub(super) channels: Vec<Channel>,
     /// Letters under way, by time of arrival and number.
@@ -54,6 +56,8 @@ pub struct Machine {
     /// Waits by cause.
     pub(super) waits: [Waits; Cause::ALL.len()],
     pub(super) steps: u64,
+    /// More threads than a pass can choose: each takes some time once a round.
+    pub(super) most_turns: usize,
     started: bool,
 }
 
@@ -67,13 +71,20 @@ impl Machine {
             return Err(fault);
         }
         let machine = CpuMask::first(work.cpus);
-        let jobs: Vec<Arc<Job>> =
-            (0..).zip(&work.jobs).map(|(key, spec)| Arc::new(Job::new(key, spec.weight))).collect();
+        let jobs = || (0..).zip(&work.jobs).map(|(key, spec)| Arc::new(Job::new(key, spec.weight))).collect();
+        let own_counts = match variant {
+            Variant::OwnCounts => (0..work.cpus).map(|_| jobs()).collect(),
+            _ => Vec::new(),
+        };
+        let jobs: Vec<Arc<Job>> = jobs();
         let threads = (0..)
             .zip(&work.threads)
             .map(|(key, spec)| {
                 let job = match variant {
-                    Variant::PerThreadShares => Arc::new(Job::new(key, work.jobs[spec.job].weight)),
+                    // Keys behind those of the jobs.
+                    Variant::PerThreadShares => {
+                        Arc::new(Job::new(jobs.len() as u64 + key, work.jobs[spec.job].weight))
+                    }
                     _ => Arc::clone(&jobs[spec.job]),
                 };
                 let affinity = Affinity::new(&Arc::new(spec.mask), &machine);
@@ -102,12 +113,14 @@ impl Machine {
         let cpus = (0..work.cpus).map(|_| Cpu::new(work.slice)).collect();
         let channels = (0..work.channels).map(|_| Channel::default()).collect();
         let devices = work.devices.iter().map(|device| (device.first, device.count)).collect();
+        let most_turns = work.threads.iter().map(|spec| spec.script.len() + 2).sum();
         Ok(Self {
             work,
             variant,
             now: 0,
             cpus,
             jobs,
+            own_counts,
             threads,
             channels,
             letters: BTreeMap::new(),
@@ -118,6 +131,7 @@ impl Machine {
             handovers: [0; 2],
             waits: [Waits::default(); Cause::ALL.len()],
             steps: 0,
+            most_turns,
             started: false,
         })
     }

@@ -1,8 +1,10 @@
 //! One run of a scenario with the laws held against every step, and the search for its shortest
 //! failing choices.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use super::choice::Choices;
 use super::events::Machine;
@@ -36,30 +38,60 @@ impl Outcome {
     }
 }
 
-/// Runs a scenario up to its end or the first broken rule.
+thread_local! {
+    /// Where the run of this thread failed; `None` while there is none.
+    static FAILED_AT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Gives what `run` gives, or the words and place of the assertion in it that failed, which are printed nowhere.
+fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let ours = FAILED_AT.with_borrow_mut(|place| {
+                let place = place.as_mut()?;
+                *place =
+                    info.location().map_or_else(String::new, |at| format!(" ({}:{})", at.file(), at.line()));
+                Some(())
+            });
+            if ours.is_none() {
+                before(info);
+            }
+        }));
+    });
+    FAILED_AT.set(Some(String::new()));
+    let ran = catch_unwind(AssertUnwindSafe(run));
+    let place = FAILED_AT.take().unwrap_or_default();
+    ran.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an assertion failed");
+        format!("{text}{place}")
+    })
+}
+
+/// Runs a scenario up to its end or the first broken rule. An assertion that fails in the machine is a broken rule, too;
+/// a panic hook, installed once, keeps quiet about those and leaves all others to the hook before it.
 ///
 /// # Panics
 /// If the scenario's workload does not fit together.
 pub fn explore(scenario: &Scenario, variant: Variant, mut choices: Choices) -> Outcome {
     let mut machine = Machine::new((scenario.build)(), variant).expect("a scenario's workload fits together");
     let mut reach = Reach::default();
-    let ran = catch_unwind(AssertUnwindSafe(|| {
+    let ran = caught(|| {
         while machine.step(&mut choices) {
-            let broken = machine.broken(scenario.shares, &mut reach);
+            let broken = machine.broken(scenario.shares.is_some(), &mut reach);
             if !broken.is_empty() {
                 return broken;
             }
             if machine.steps >= MOST_STEPS {
-                break;
+                let what = format!("the run is not over after {MOST_STEPS} steps");
+                return vec![Violation { law: Law::AllDone, ns: machine.now, what }];
             }
         }
         machine.broken_at_end(scenario.finishes, &mut reach)
-    }));
-    let violations = ran.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        vec![Violation { law: Law::NoPanic, ns: machine.now, what: text.unwrap_or_default() }]
     });
+    let violations = ran.unwrap_or_else(|what| vec![Violation { law: Law::NoPanic, ns: machine.now, what }]);
     Outcome {
         violations,
         decisions: choices.made().to_vec(),

@@ -43,10 +43,11 @@ const fn passes(scenario: &'static str, variant: Variant) -> Gate {
 /// Every broken machine and both controls. The sound machine is swept over all scenarios beside them.
 pub const GATES: &[Gate] = &[
     caught("lost-wake", Variant::LostWake, Law::NoLostWake),
-    caught("idle-race", Variant::OldSteal, Law::ContextSaved),
+    caught("mask-race", Variant::OldSteal, Law::ContextSaved),
     caught("teardown", Variant::MigratedCorpse, Law::KilledStays),
-    caught("idle-race", Variant::IgnoredMask, Law::MaskRespected),
+    caught("mask-race", Variant::IgnoredMask, Law::MaskRespected),
     caught("fairness", Variant::DoubleCharge, Law::JobsShareEqually),
+    caught("fairness-two", Variant::DoubleCharge, Law::JobsShareEqually),
     caught("fairness", Variant::PerThreadShares, Law::JobsShareEqually),
     caught("fairness", Variant::LateTimer, Law::TimerInTime),
     caught("idle-race", Variant::DeafIdle, Law::NoLostWork),
@@ -54,6 +55,12 @@ pub const GATES: &[Gate] = &[
     caught("park-race", Variant::EarlyWake, Law::OnePlace),
     caught("interactive", Variant::KeptEntry, Law::OnePlace),
     caught("lend-then-block", Variant::KeptLend, Law::LendBounded),
+    caught("fairness", Variant::IdentityOrder, Law::ThreadsShareEqually),
+    caught("fork-storm", Variant::OwnCounts, Law::CountsAgree),
+    caught("real-time-latency", Variant::FreeSections, Law::TimeConserved),
+    caught("teardown", Variant::StarvedCorpse, Law::AllDone),
+    caught("teardown", Variant::BuriedAlive, Law::NoPanic),
+    caught("lost-wake-patience", Variant::DeafTimer, Law::TimerInTime),
     passes("lost-wake", Variant::FusedCommit),
     passes("idle-race", Variant::IdentityTies),
 ];
@@ -102,6 +109,39 @@ pub fn sweep(scenario: &Scenario, variant: Variant, seeds: u64) -> Sweep {
         }
     }
     sweep
+}
+
+/// The widest difference of service that a sweep showed, and what it is held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The rule that compares it.
+    pub law: Law,
+    /// Nanoseconds.
+    pub widest: u64,
+    /// What was recorded before.
+    pub recorded: u64,
+    /// What the rule allows.
+    pub allowed: u64,
+}
+
+impl Share {
+    /// Whether it is at most a quarter wider than what was recorded.
+    pub fn is_within(&self) -> bool {
+        u128::from(self.widest) * 4 <= u128::from(self.recorded) * 5
+    }
+}
+
+impl Sweep {
+    /// Differences of service, where the scenario lets them be compared.
+    pub fn shares(&self, scenario: &Scenario) -> Vec<Share> {
+        let Some(recorded) = scenario.shares else { return Vec::new() };
+        let allowed = (scenario.build)().allowed_spread();
+        let share = |law, recorded, allowed| Share { law, widest: self.reach.widest(law), recorded, allowed };
+        vec![
+            share(Law::JobsShareEqually, recorded.jobs, allowed.jobs),
+            share(Law::ThreadsShareEqually, recorded.threads, allowed.threads),
+        ]
+    }
 }
 
 impl Gate {

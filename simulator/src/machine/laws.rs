@@ -6,7 +6,7 @@ use std::fmt;
 use clockweave_runqueue::{Class, Task};
 
 use super::events::Machine;
-use super::state::State;
+use super::state::{State, Thread};
 
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ pub enum Law {
     NoLostWork,
     /// No thread waits on a channel that has a post.
     NoLostWake,
-    /// A CPU's timer is not later than what it owes.
+    /// A CPU's timer is not later than what it owes: to its running thread's turn, and to those who wait there up to a time.
     TimerInTime,
     /// A fair thread gives way to a real-time one within a message and the longest section.
     RealTimePrompt,
@@ -108,30 +108,73 @@ pub struct Violation {
     pub what: String,
 }
 
-/// How often each rule had something to look at. A rule that never had proves nothing.
+/// How often, and for how long, each rule had something to look at. A rule that never had proves nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reach([u64; Law::ALL.len()]);
+pub struct Reach {
+    times: [u64; Law::ALL.len()],
+    /// Nanoseconds between looks of which the first had something.
+    ns: [u64; Law::ALL.len()],
+    /// Widest differences found.
+    widest: [u64; Law::ALL.len()],
+    /// Nanoseconds between looks.
+    total: u64,
+    /// `times` before the latest look, and when that was.
+    before: [u64; Law::ALL.len()],
+    at: u64,
+}
 
 impl Reach {
     /// How often `law` had something to look at.
     pub fn of(&self, law: Law) -> u64 {
-        self.0[law as usize]
+        self.times[law as usize]
+    }
+
+    /// For how many nanoseconds it had, and of how many. The rules that look at single events or at the end have none.
+    pub fn ns(&self, law: Law) -> (u64, u64) {
+        (self.ns[law as usize], self.total)
+    }
+
+    /// The widest difference that a rule of sharing found, in nanoseconds.
+    pub fn widest(&self, law: Law) -> u64 {
+        self.widest[law as usize]
     }
 
     pub(super) fn add(&mut self, law: Law, times: usize) {
-        self.0[law as usize] += times as u64;
+        self.times[law as usize] += times as u64;
     }
 
-    pub(super) fn add_all(&mut self, other: &Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    /// Begins a look at the time `now`: what was open since the one before was so until now.
+    fn look(&mut self, now: u64) {
+        let elapsed = now - self.at;
+        for (law, ns) in self.ns.iter_mut().enumerate() {
+            *ns += if self.times[law] > self.before[law] { elapsed } else { 0 };
+        }
+        self.total += elapsed;
+        (self.before, self.at) = (self.times, now);
+    }
+
+    fn widen(&mut self, law: Law, spread: u64) {
+        let widest = &mut self.widest[law as usize];
+        *widest = spread.max(*widest);
+    }
+
+    /// Adds what another run showed.
+    pub fn add_all(&mut self, other: &Self) {
+        for law in 0..Law::ALL.len() {
+            self.times[law] += other.times[law];
+            self.ns[law] += other.ns[law];
+            self.widest[law] = self.widest[law].max(other.widest[law]);
+        }
+        self.total += other.total;
     }
 }
 
 impl Machine {
-    /// The rules broken now, and in `reach` what they looked at. `shares` says that everyone computes all the time on
-    /// one CPU, so that service can be compared.
+    /// The rules broken now, and in `reach` what they looked at. `shares` says that everyone computes all the time, on
+    /// one CPU or alike on each, so that service can be compared.
     pub fn broken(&self, shares: bool, reach: &mut Reach) -> Vec<Violation> {
         let mut found: Vec<(Law, String)> = self.misdeeds.clone();
+        reach.look(self.now);
         reach.add(Law::NoPanic, 1);
         self.check_places(&mut found, reach);
         self.check_cpus(&mut found, reach);
@@ -243,14 +286,19 @@ impl Machine {
                     let text = format!("CPU {number} halts with {ready} ready threads and {letters} letters");
                     found.push((Law::NoLostWork, text));
                 }
-            } else if !self.in_section(number) {
-                reach.add(Law::TimerInTime, 1);
-                let quantum = cpu.picked_at + self.work.quantum;
-                let owed = self.decides(number).min(quantum).max(self.now);
-                if cpu.timer.is_none_or(|timer| timer > owed) {
-                    let text = format!("CPU {number} owes a look at {owed} ns, its timer is {:?}", cpu.timer);
-                    found.push((Law::TimerInTime, text));
-                }
+            }
+            if self.in_section(number) {
+                continue;
+            }
+            let turn = cpu.running.map(|_| self.decides(number).min(cpu.picked_at + self.work.quantum));
+            let here = |thread: &&Thread| thread.state == State::Parked && thread.home == number;
+            let waits = self.threads.iter().filter(here).filter_map(|thread| thread.deadline);
+            let Some(owed) = turn.into_iter().chain(waits).min() else { continue };
+            let owed = owed.max(self.now);
+            reach.add(Law::TimerInTime, 1);
+            if cpu.timer.is_none_or(|timer| timer > owed) {
+                let text = format!("CPU {number} owes a look at {owed} ns, its timer is {:?}", cpu.timer);
+                found.push((Law::TimerInTime, text));
             }
         }
         let busy: u64 = self.cpus.iter().map(|cpu| cpu.busy).sum();
@@ -283,14 +331,9 @@ impl Machine {
     fn check_counts(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
         for job in &self.jobs {
             let here: usize = self.cpus.iter().map(|cpu| cpu.queue.runnable_here(job.key())).sum();
-            // Jobs of the variant that gives every thread its own share the keys of no job here.
-            let same = self.cpus.iter().flat_map(|cpu| cpu.queue.groups());
-            let own = same.filter(|(other, _)| other.key() == job.key());
-            let (counted, known) = own.fold((job.runnable(), true), |(n, known), (other, _)| {
-                (n, known && std::sync::Arc::ptr_eq(other, job))
-            });
-            reach.add(Law::CountsAgree, usize::from(known && here > 0));
-            if known && counted != here as u64 {
+            let counted = job.runnable();
+            reach.add(Law::CountsAgree, usize::from(here > 0));
+            if counted != here as u64 {
                 let text =
                     format!("job {} counts {counted} runnable threads, {here} are in queues", job.key());
                 found.push((Law::CountsAgree, text));
@@ -298,9 +341,8 @@ impl Machine {
         }
     }
 
-    /// Differences of service that lags within one request at each level, and a turn, allow.
     fn check_shares(&self, found: &mut Vec<(Law, String)>, reach: &mut Reach) {
-        let bound = 2 * (self.work.slice + self.work.quantum + self.work.longest_section());
+        let allowed = self.work.allowed_spread();
         let live = |thread: &usize| !matches!(self.threads[*thread].state, State::New | State::Flying(_));
         let threads: Vec<usize> = (0..self.threads.len()).filter(live).collect();
         if threads.len() < self.threads.len() {
@@ -318,15 +360,18 @@ impl Machine {
         for (job, service) in &jobs {
             reach.add(Law::ThreadsShareEqually, usize::from(service.len() > 1));
             let spread = spread(service);
-            if spread > bound {
-                let text = format!("threads of job {job} differ by {spread} ns, at most {bound} are allowed");
+            reach.widen(Law::ThreadsShareEqually, spread);
+            if spread > allowed.threads {
+                let most = allowed.threads;
+                let text = format!("threads of job {job} differ by {spread} ns, at most {most} are allowed");
                 found.push((Law::ThreadsShareEqually, text));
             }
         }
         let sums: Vec<u64> = jobs.values().map(|service| service.iter().sum()).collect();
-        let spread = spread(&sums);
-        if spread > bound {
-            let text = format!("jobs differ by {spread} ns, at most {bound} are allowed");
+        let (spread, most) = (spread(&sums), allowed.jobs);
+        reach.widen(Law::JobsShareEqually, spread);
+        if spread > most {
+            let text = format!("jobs differ by {spread} ns, at most {most} are allowed");
             found.push((Law::JobsShareEqually, text));
         }
     }

@@ -1,6 +1,7 @@
 //! A pass of one CPU over its run queue.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use clockweave_runqueue::{Class, FINE_BITS, Task};
 
@@ -11,6 +12,7 @@ use super::latency::Cause;
 use super::laws::Law;
 use super::state::{Letter, Message, State};
 use super::variant::Variant;
+use super::workload::Op;
 
 impl Machine {
     /// The queue's view of a thread's key.
@@ -39,7 +41,10 @@ impl Machine {
             why = self.dispose(cpu, thread, fate, due);
         }
         let mut from = loaded.map(|thread| (thread, why));
+        let mut turns = 0;
         while self.cpus[cpu].running.is_none() {
+            turns += 1;
+            assert!(turns <= self.most_turns, "a pass of CPU {cpu} comes to no end");
             let Some(thread) = self.choose(cpu) else { break };
             if Some(thread) != from.map(|(thread, _)| thread) {
                 let to = Some((thread, self.threads[thread].class));
@@ -66,16 +71,20 @@ impl Machine {
     }
 
     pub(super) fn charge(&mut self, cpu: usize) {
+        let op = self.cpus[cpu].running.and_then(|thread| self.op_of(thread));
         let (now, c) = (self.now, &mut self.cpus[cpu]);
         let ns = now - std::mem::replace(&mut c.since, now);
         let Some(thread) = c.running else { return };
+        let in_section = matches!(op, Some(Op::Section(_)));
         c.queue.charge(ns);
         if self.variant == Variant::DoubleCharge && self.work.threads[thread].job == 0 {
             c.queue.charge(ns);
         }
         c.busy += ns;
         let slot = &mut self.threads[thread];
-        slot.cpu_time += ns;
+        if self.variant != Variant::FreeSections || !in_section {
+            slot.cpu_time += ns;
+        }
         slot.left = slot.left.saturating_sub(ns);
         if let Some(lent) = &mut slot.lent {
             *lent = lent.saturating_sub(ns);
@@ -97,6 +106,10 @@ impl Machine {
     pub(super) fn enqueue(&mut self, cpu: usize, thread: usize) {
         let slot = &mut self.threads[thread];
         let mut task = slot.task.take().expect("a thread in no queue keeps its task");
+        if let Some(own) = self.own_counts.get(cpu) {
+            let job = Arc::clone(&own[self.work.threads[thread].job]);
+            task = Task::new(task.key(), job, slot.class, task.affinity().clone());
+        }
         task.set_class(slot.class);
         (slot.state, slot.home) = (State::Ready(cpu), cpu);
         // A real-time thread brings back no lag; one that was lent its rank keeps its own.
@@ -125,6 +138,11 @@ impl Machine {
         if self.variant == Variant::RealTimeLate && self.threads[thread].class == Class::RealTime {
             return false;
         }
+        let of = |thread: usize| self.work.threads[thread].job;
+        let behind = |running: usize| running < thread && of(running) == of(thread);
+        if self.variant == Variant::IdentityOrder && self.cpus[cpu].running.is_some_and(behind) {
+            return false;
+        }
         self.cpus[cpu].running.is_some() && self.cpus[cpu].queue.would_preempt_for(thread as u64)
     }
 
@@ -140,6 +158,10 @@ impl Machine {
 
     /// Removes killed threads that are ready.
     fn bury(&mut self, cpu: usize) {
+        let running = self.cpus[cpu].running.filter(|thread| self.threads[*thread].killed);
+        if self.variant == Variant::BuriedAlive && running.is_some() {
+            self.cpus[cpu].queue.block();
+        }
         let mut keys = Vec::new();
         self.cpus[cpu].queue.keys(|key| keys.push(key));
         for key in keys {
@@ -235,15 +257,21 @@ impl Machine {
         Some(thread)
     }
 
-    /// For the variant without deadlines: gives every other ready thread its turn first.
+    /// For the variants with an order of their own: gives the thread that is first in it its turn.
     fn out_of_turn(&mut self, cpu: usize, picked: usize) -> usize {
-        if self.variant != Variant::FirstComeFirstServed {
-            return picked;
-        }
         let mut first = picked;
         self.cpus[cpu].queue.keys(|key| {
             let thread = usize::try_from(key).expect("keys are indices");
-            if self.threads[thread].owed_since < self.threads[first].owed_since {
+            let goes_before = match self.variant {
+                Variant::FirstComeFirstServed => {
+                    self.threads[thread].owed_since < self.threads[first].owed_since
+                }
+                Variant::IdentityOrder => {
+                    thread < first && self.work.threads[thread].job == self.work.threads[picked].job
+                }
+                _ => false,
+            };
+            if goes_before {
                 first = thread;
             }
         });
@@ -345,6 +373,7 @@ impl Machine {
         let c = &self.cpus[cpu];
         let parked = self.threads.iter().filter(|slot| slot.state == State::Parked && slot.home == cpu);
         let deadline = parked.filter_map(|slot| slot.deadline).min();
+        let deadline = deadline.filter(|_| self.variant != Variant::DeafTimer);
         let Some(thread) = c.running else {
             let retry = (c.backoff > self.now && self.cpus.iter().any(|other| other.surplus > 0))
                 .then_some(c.backoff);

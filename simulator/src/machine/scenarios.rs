@@ -8,6 +8,15 @@ use super::workload::{Device, Op, Workload};
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
+/// Differences of service, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Between jobs.
+    pub jobs: u64,
+    /// Between threads of a job.
+    pub threads: u64,
+}
+
 /// A workload to be explored.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
@@ -17,8 +26,9 @@ pub struct Scenario {
     pub summary: &'static str,
     /// Makes its workload.
     pub build: fn() -> Workload,
-    /// Whether every thread computes all the time on one CPU, so that service can be compared.
-    pub shares: bool,
+    /// Where every thread computes all the time, on one CPU or alike on each, so that service can be compared: the widest
+    /// differences that the sound machine showed, a recorded sample within what the rules allow.
+    pub shares: Option<Spread>,
     /// Whether it ends, with every thread done.
     pub finishes: bool,
 }
@@ -29,77 +39,91 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "lost-wake",
         summary: "a thread asks a channel just as another posts to it",
         build: lost_wake,
-        shares: false,
+        shares: None,
         finishes: true,
     },
     Scenario {
         name: "lost-wake-patience",
         summary: "the same with a deadline that may come first, and a device that posts, too",
         build: lost_wake_patience,
-        shares: false,
+        shares: None,
         finishes: true,
     },
     Scenario {
         name: "idle-race",
         summary: "CPUs run dry and ask each other for threads, one of which may not go everywhere",
         build: idle_race,
-        shares: false,
+        shares: None,
+        finishes: true,
+    },
+    Scenario {
+        name: "mask-race",
+        summary: "a CPU runs dry beside threads that may not go there",
+        build: mask_race,
+        shares: None,
         finishes: true,
     },
     Scenario {
         name: "teardown",
         summary: "a job is ended while its threads are being moved",
         build: teardown,
-        shares: false,
+        shares: None,
         finishes: true,
     },
     Scenario {
         name: "real-time-latency",
         summary: "a device wakes a real-time thread among threads with sections",
         build: real_time_latency,
-        shares: false,
+        shares: None,
         finishes: false,
     },
     Scenario {
         name: "fork-storm",
         summary: "a thread starts many short ones on one CPU, and others take them",
         build: fork_storm,
-        shares: false,
+        shares: None,
         finishes: true,
     },
     Scenario {
         name: "fairness",
         summary: "two jobs with one and three threads compute on one CPU",
         build: fairness,
-        shares: true,
+        shares: Some(Spread { jobs: 3 * MS, threads: 3 * MS }),
+        finishes: false,
+    },
+    Scenario {
+        name: "fairness-two",
+        summary: "the same on each of two CPUs, from which no thread moves",
+        build: fairness_two,
+        shares: Some(Spread { jobs: 6 * MS, threads: 3 * MS }),
         finishes: false,
     },
     Scenario {
         name: "interactive",
         summary: "a thread that sleeps and runs briefly among threads that compute",
         build: interactive,
-        shares: false,
+        shares: None,
         finishes: false,
     },
     Scenario {
         name: "park-race",
         summary: "a device posts while the thread that asks is still on its CPU",
         build: park_race,
-        shares: false,
+        shares: None,
         finishes: false,
     },
     Scenario {
         name: "lend-then-block",
         summary: "a thread lends its rank to the one it then waits for, among threads that compute",
         build: lend_then_block,
-        shares: false,
+        shares: None,
         finishes: false,
     },
     Scenario {
         name: "wakeup-storm",
         summary: "one post wakes all, again and again",
         build: wakeup_storm,
-        shares: false,
+        shares: None,
         finishes: true,
     },
 ];
@@ -142,6 +166,22 @@ fn idle_race() -> Workload {
     let other = work.job("bound");
     let bound = work.thread("bound", other, 0, &[Op::Run(7 * US), Op::Yield]);
     (bound.mask, bound.rounds) = (CpuMask::of([0, 1]), 12);
+    work
+}
+
+fn mask_race() -> Workload {
+    let mut work = Workload::new(3, 40 * MS);
+    (work.quantum, work.slice) = (5 * US, 5 * US);
+    let (free, bound) = (work.job("free"), work.job("bound"));
+    for number in 0..2u64 {
+        let script = [Op::Run((4 + number) * US), Op::Sleep((2 + number) * US)];
+        work.thread(&format!("free-{number}"), free, 2, &script).rounds = 20;
+    }
+    for number in 0..3u64 {
+        let script = [Op::Run((5 + 2 * number) * US), Op::Yield, Op::Run(3 * US), Op::Sleep(US)];
+        let thread = work.thread(&format!("bound-{number}"), bound, 0, &script);
+        (thread.mask, thread.rounds) = (CpuMask::of([0, 1]), 10);
+    }
     work
 }
 
@@ -200,11 +240,22 @@ fn fork_storm() -> Workload {
 }
 
 fn fairness() -> Workload {
-    let mut work = Workload::new(1, 120 * MS);
+    one_against_three(1)
+}
+
+fn fairness_two() -> Workload {
+    one_against_three(2)
+}
+
+fn one_against_three(cpus: usize) -> Workload {
+    let mut work = Workload::new(cpus, 120 * MS);
     let (one, three) = (work.job("one"), work.job("three"));
-    work.thread("a", one, 0, &[Op::Run(7 * MS)]);
-    for number in 0..3 {
-        work.thread(&format!("b-{number}"), three, 0, &[Op::Run(5 * MS)]);
+    for cpu in 0..cpus {
+        work.thread(&format!("a-{cpu}"), one, cpu, &[Op::Run(7 * MS)]).mask = CpuMask::of([cpu]);
+        for number in 0..3 {
+            work.thread(&format!("b-{cpu}-{number}"), three, cpu, &[Op::Run(5 * MS)]).mask =
+                CpuMask::of([cpu]);
+        }
     }
     work
 }

@@ -34,6 +34,18 @@ pub enum Variant {
     NestedRun,
     /// What is lent to a thread is never taken back.
     KeptLend,
+    /// Within a job the ready thread of the lowest number always goes first.
+    IdentityOrder,
+    /// Every CPU counts a job's threads by itself.
+    OwnCounts,
+    /// The time of sections is charged to no thread.
+    FreeSections,
+    /// A killed thread that waits is not woken.
+    StarvedCorpse,
+    /// A killed thread that runs is taken out of its queue before it has ended.
+    BuriedAlive,
+    /// The timer is not set for those who wait.
+    DeafTimer,
     /// A control: asking and leaving the CPU are one step.
     FusedCommit,
     /// A control: what is due at one time happens in order of the CPUs, whatever is chosen.
@@ -42,7 +54,7 @@ pub enum Variant {
 
 impl Variant {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 17] = [
+    pub const ALL: [(&'static str, Self); 23] = [
         ("sound", Self::Sound),
         ("lost-wake", Self::LostWake),
         ("old-steal", Self::OldSteal),
@@ -58,6 +70,12 @@ impl Variant {
         ("kept-entry", Self::KeptEntry),
         ("nested-run", Self::NestedRun),
         ("kept-lend", Self::KeptLend),
+        ("identity-order", Self::IdentityOrder),
+        ("own-counts", Self::OwnCounts),
+        ("free-sections", Self::FreeSections),
+        ("starved-corpse", Self::StarvedCorpse),
+        ("buried-alive", Self::BuriedAlive),
+        ("deaf-timer", Self::DeafTimer),
         ("fused-commit", Self::FusedCommit),
         ("identity-ties", Self::IdentityTies),
     ];

@@ -3,6 +3,8 @@
 use clockweave_model::{MOST_THREADS, check_printable};
 use clockweave_runqueue::{Class, CpuMask};
 
+use super::scenarios::Spread;
+
 /// The longest time that a workload states, in nanoseconds: 2^53, so that sums of some fit.
 const MOST_NS: u64 = 1 << 53;
 
@@ -215,6 +217,13 @@ impl Workload {
         let (most, least) = (weights().max().unwrap_or(1), weights().min().unwrap_or(1));
         let turn = self.slice.saturating_add(self.quantum).saturating_add(self.longest_section());
         turn.saturating_mul(self.threads.len() as u64 + 1).saturating_mul(most.div_ceil(least.max(1)))
+    }
+
+    /// Differences of service that lags within one request at each level, and a turn, allow where everyone computes all
+    /// the time; those of jobs add up over the CPUs.
+    pub(super) fn allowed_spread(&self) -> Spread {
+        let threads = 2 * (self.slice + self.quantum + self.longest_section());
+        Spread { jobs: threads * self.cpus as u64, threads }
     }
 
     /// Whether every thread computes all the time on one CPU, which makes every lag a matter of service alone.

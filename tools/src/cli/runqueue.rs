@@ -1,18 +1,20 @@
 //! `clockweave runqueue`.
 
-use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use clockweave::mutants::{self, Expected, MutantsError, Verdict};
+use clockweave::output::Output;
 use clockweave_simulator::machine::{
-    Cause, Choices, Corpus, Demand, Expectation, GATES, Law, Outcome as Explored, SCENARIOS, SEEDS, Scenario,
-    Sweep, Variant, explore, shrink, sweep,
+    Cause, Choices, Corpus, Demand, Expectation, GATES, Law, Outcome as Explored, Reach, SCENARIOS, SEEDS,
+    Scenario, Sweep, Variant, explore, shrink, sweep,
 };
+use clockweave_validators::open_regular;
 use serde::Serialize;
 
 use super::console::{Console, grouped};
-use super::failure::{Failure, Outcome};
+use super::failure::{Failure, Outcome, commit};
 
 /// Prove the run queue: mutants, explored machines, stored runs
 #[derive(Args)]
@@ -32,11 +34,12 @@ enum RunQueueCommand {
 
 const EXPLORE_NOTES: &str = "\
 Without a scenario the sound machine goes through all of them, and every broken
-machine and control of the gates through its own. Even seeds choose uniformly,
-odd ones by priorities that change now and then.
+machine and control of the gates through its own, with at least 100 seeds. Even
+seeds choose uniformly, odd ones by priorities that change now and then.
 
 Exit code 1: a rule is broken on a sound machine or a control, a broken machine
-is not caught, or a rule never had anything to look at.";
+is not caught, a rule never had anything to look at, or service differs by over
+a quarter more than was recorded.";
 
 /// Explore what may happen at one time, and hold the rules against every step
 #[derive(Args)]
@@ -52,8 +55,11 @@ struct ExploreArgs {
     #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// Store the first failing run as a corpus file
-    #[arg(long, value_name = "FILE", requires = "scenario")]
+    #[arg(long, short, value_name = "FILE", requires = "scenario")]
     output: Option<PathBuf>,
+    /// Replace the output if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// Replay stored runs and hold them against what they must show
@@ -163,24 +169,30 @@ fn run_explore(args: &ExploreArgs, console: &Console) -> Result<Outcome, Failure
     let Some(name) = &args.scenario else { return explore_all(args.seeds, console) };
     let scenario = scenario_named(name)?;
     let variant = args.variant.as_deref().map_or(Ok(Variant::Sound), variant_named)?;
+    let output = args.output.as_ref().map(|path| Output::create(path, args.force, &[])).transpose()?;
     let swept = sweep(scenario, variant, args.seeds);
     console.report(sweep_line(scenario.name, variant, &swept, ""))?;
-    let Some((_, outcome)) = &swept.first else { return Ok(Outcome::Fine) };
+    let Some((_, outcome)) = &swept.first else {
+        if let Some(output) = output {
+            console.note(format!("{}: not written, as no run breaks a rule", output.path().display()));
+        }
+        return Ok(Outcome::Fine);
+    };
     console.report(violations(outcome))?;
-    if let Some(path) = &args.output {
-        let text = stored(scenario, variant, outcome, outcome.decisions.clone());
-        fs::write(path, text).map_err(|error| Failure::opening(path, &error))?;
-    }
-    Ok(Outcome::Findings)
+    let Some(mut output) = output else { return Ok(Outcome::Findings) };
+    let text = stored(scenario, variant, outcome, outcome.decisions.clone());
+    output.write_all(text.as_bytes()).map_err(|error| Failure::writing(&error, &error, output.path()))?;
+    commit(output, Outcome::Findings)
 }
 
 fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
-    let (mut holds, mut reach) = (true, Law::ALL.map(|law| (law, 0)));
-    let mut longest = Vec::new();
+    let (mut holds, mut reach) = (true, Reach::default());
+    let (mut longest, mut shares) = (Vec::new(), Vec::new());
     for scenario in SCENARIOS {
         let swept = sweep(scenario, Variant::Sound, seeds);
         holds &= swept.failures == 0;
-        reach.iter_mut().for_each(|(law, times)| *times += swept.reach.of(*law));
+        reach.add_all(&swept.reach);
+        shares.extend(swept.shares(scenario).into_iter().map(|share| (scenario.name, share)));
         longest.push((scenario.name, swept.waits));
         console.report(sweep_line(scenario.name, Variant::Sound, &swept, verdict(swept.failures == 0)))?;
         if let Some((_, outcome)) = &swept.first {
@@ -188,7 +200,7 @@ fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
         }
     }
     for gate in GATES {
-        let swept = sweep(gate.scenario(), gate.variant, seeds);
+        let swept = sweep(gate.scenario(), gate.variant, seeds.max(SEEDS));
         let held = gate.holds(&swept);
         holds &= held;
         let word = match (held, gate.demand) {
@@ -199,12 +211,28 @@ fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
         console.report(sweep_line(gate.scenario, gate.variant, &swept, word))?;
     }
     console.report(
-        "\nwhat each rule had to look at on the sound machine, in steps and subjects:\n".to_owned(),
+        "\nwhat each rule had to look at on the sound machine: subjects at all steps, share of the time\n"
+            .to_owned(),
     )?;
-    for (law, times) in reach {
+    for law in Law::ALL {
+        let (times, (ns, total)) = (reach.of(law), reach.ns(law));
         let word = if times == 0 { "  NOT REACHED" } else { "" };
         holds &= times > 0;
-        console.report(format!("{:22} {}{word}\n", law.name(), grouped(times)))?;
+        // Rules about single events and the end have no time.
+        let share = if ns == 0 { String::new() } else { per_mille(ns, total) };
+        let line = format!("{:22} {:>9} {share:>7}", law.name(), grouped(times));
+        console.report(format!("{}{word}\n", line.trim_end()))?;
+    }
+    console.report(
+        "\ndifferences of service, in ns: widest, recorded before, allowed by the rule\n".to_owned(),
+    )?;
+    for (scenario, share) in shares {
+        let word = if share.is_within() { "" } else { "  MORE THAN RECORDED" };
+        holds &= share.is_within();
+        let [widest, recorded, allowed] = [share.widest, share.recorded, share.allowed].map(grouped);
+        let law = share.law.name();
+        console
+            .report(format!("{scenario:18} {law:22} {widest:>11} {recorded:>11} {allowed:>11}{word}\n"))?;
     }
     console
         .report("\nfrom being ready to running, in ns: waits, mean, longest but one, longest\n".to_owned())?;
@@ -219,6 +247,12 @@ fn explore_all(seeds: u64, console: &Console) -> Result<Outcome, Failure> {
         }
     }
     Ok(if holds { Outcome::Fine } else { Outcome::Findings })
+}
+
+/// A share in percent with one decimal, rounded down.
+fn per_mille(part: u64, whole: u64) -> String {
+    let share = u128::from(part) * 1000 / u128::from(whole.max(1));
+    format!("{}.{} %", share / 10, share % 10)
 }
 
 fn verdict(holds: bool) -> &'static str {
@@ -251,8 +285,17 @@ fn stored(scenario: &'static Scenario, variant: Variant, outcome: &Explored, dec
     Corpus { scenario, variant, expect, decisions }.text()
 }
 
+/// More than any corpus file has.
+const LONGEST_CORPUS: u64 = 1 << 24;
+
 fn read_corpus(path: &Path) -> Result<Corpus, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::opening(path, &error))?;
+    let mut text = String::new();
+    let read = open_regular(path).and_then(|file| file.take(LONGEST_CORPUS + 1).read_to_string(&mut text));
+    read.map_err(|error| Failure::opening(path, &error))?;
+    if text.len() as u64 > LONGEST_CORPUS {
+        let found = format_args!("found more than {LONGEST_CORPUS} bytes, expected a corpus file");
+        return Err(Failure::input(found).about(path));
+    }
     Corpus::parse(&text).map_err(|error| Failure::input(format!("{}: {error}", path.display())))
 }
 

@@ -86,6 +86,51 @@ fn a_failing_run_is_stored_shrunk_and_replayed() {
 }
 
 #[test]
+fn a_stored_run_replaces_a_file_only_on_request() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("a b ü.txt");
+    let explore = |variant: &str, file: &Path, more: &[&str]| {
+        let mut command = clockweave();
+        command
+            .args(["runqueue", "explore", "fairness", "--seeds", "2", "--variant", variant, "-o"])
+            .arg(file);
+        Ran::from(command.args(more).output().unwrap())
+    };
+    explore("sound", &file, &[]).expect(0, &["not written, as no run breaks a rule"]);
+    assert!(!file.exists());
+    fs::write(&file, "old").unwrap();
+    explore("late-timer", &file, &[]).expect(2, &["the file exists; pass --force"]);
+    explore("sound", &file, &["--force"]).expect(0, &["not written"]);
+    assert_eq!(fs::read(&file).unwrap(), b"old");
+    explore("late-timer", &file, &["--force"]).expect(1, &[]);
+    assert!(fs::read_to_string(&file).unwrap().starts_with("# scenario: fairness\n"));
+    explore("late-timer", place.path(), &[]).expect(2, &["found a folder"]);
+    if Path::new("/dev/full").exists() {
+        explore("late-timer", Path::new("/dev/full"), &[]).expect(3, &["/dev/full"]);
+    }
+}
+
+/// Devices, pipes, folders and files that no corpus file is as long as: each is an input error, and at once.
+#[test]
+fn a_corpus_file_is_bounded() {
+    let place = tempfile::tempdir().unwrap();
+    let (long, words, bytes) =
+        (place.path().join("long"), place.path().join("words"), place.path().join("bytes"));
+    fs::File::create(&long).unwrap().set_len(10 << 30).unwrap();
+    fs::write(&words, format!("# scenario: {}\n", "x".repeat(1 << 20))).unwrap();
+    fs::write(&bytes, b"# scenario: fairness\n\xff\n").unwrap();
+    for command in ["replay", "shrink"] {
+        let on = |file: &Path| on(&["runqueue", command], file);
+        on(Path::new("/dev/zero")).expect(2, &["/dev/zero: found a device"]);
+        on(place.path()).expect(2, &["folder"]);
+        on(&long).expect(2, &["long: found more than 16777216 bytes"]);
+        let ran = on(&words).expect(2, &["words: line 1: found no scenario \"xxx"]);
+        assert!(ran.stderr.len() < 2000, "{}", ran.stderr.len());
+        on(&bytes).expect(2, &["bytes: ", "UTF-8"]);
+    }
+}
+
+#[test]
 fn names_that_are_unknown_are_told_with_those_that_are() {
     run(["runqueue", "explore", "nothing"]).expect(2, &["\"nothing\"; there are lost-wake,"]);
     run(["runqueue", "explore", "fairness", "--variant", "odd"]).expect(2, &["sound, lost-wake"]);

@@ -221,33 +221,23 @@ impl Read for Changing<'_> {
     }
 }
 
+/// No marker comes after the change, so that salvage keeps what stood before it, too.
 #[test]
 fn a_file_that_shrinks_or_grows_while_it_is_read_gives_a_prefix() {
     let whole = trace("none");
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("t.pftrace");
     for (new_length, reached) in [(5000, 5000), (whole.len() as u64 + 100, whole.len())] {
-        fs::write(&path, &whole).unwrap();
-        let changing = Changing { file: File::open(&path).unwrap(), path: &path, after: 2500, new_length };
-        let mut kept = Vec::new();
-        let report = recover::recover(changing, Extent::Prefix, &mut kept, &mut ()).unwrap();
+        let changing = || {
+            fs::write(&path, &whole).unwrap();
+            Changing { file: File::open(&path).unwrap(), path: &path, after: 2500, new_length }
+        };
         let end = boundaries(&whole).into_iter().rev().find(|end| *end <= reached).unwrap();
+        let mut kept = Vec::new();
+        let report = recover::recover(changing(), Extent::Prefix, &mut kept, &mut ()).unwrap();
         assert!(kept == whole[..end] && !report.is_complete(), "{new_length}");
-    }
-}
-
-/// What stands before the change, and nothing else: no marker comes after it.
-#[test]
-fn salvage_keeps_what_stood_before_a_file_shrank_or_grew() {
-    let whole = trace("none");
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("t.pftrace");
-    for (new_length, reached) in [(5000, 5000), (whole.len() as u64 + 100, whole.len())] {
-        fs::write(&path, &whole).unwrap();
-        let changing = Changing { file: File::open(&path).unwrap(), path: &path, after: 2500, new_length };
-        let mut kept = Vec::new();
-        let report = recover::salvage(changing, &mut kept, &mut ()).unwrap();
-        let end = boundaries(&whole).into_iter().rev().find(|end| *end <= reached).unwrap();
+        kept.clear();
+        let report = recover::salvage(changing(), &mut kept, &mut ()).unwrap();
         assert!(kept.starts_with(&whole[..end]), "{new_length}");
         assert_part(&kept, &whole, "what is kept was there");
         let holes: Vec<_> = report.holes.iter().map(|hole| (hole.offset, hole.bytes)).collect();
