@@ -211,12 +211,14 @@ impl Workload {
     }
 
     /// The longest time in nanoseconds that a ready thread waits: everybody's turn before it, at the least share there
-    /// is, and one more for the balance.
+    /// is, and one more for the balance; at most 2^63 - 1, which is the most that a trace's reader counts to.
     pub fn patience(&self) -> u64 {
         let weights = || self.jobs.iter().map(|job| job.weight);
         let (most, least) = (weights().max().unwrap_or(1), weights().min().unwrap_or(1));
         let turn = self.slice.saturating_add(self.quantum).saturating_add(self.longest_section());
-        turn.saturating_mul(self.threads.len() as u64 + 1).saturating_mul(most.div_ceil(least.max(1)))
+        turn.saturating_mul(self.threads.len() as u64 + 1)
+            .saturating_mul(most.div_ceil(least.max(1)))
+            .min(i64::MAX as u64)
     }
 
     /// Differences of service that lags within one request at each level, and a turn, allow where everyone computes all

@@ -297,6 +297,19 @@ fn machines_share_a_trace() {
     assert!(reach["lag"] > 100, "{reach:?}");
 }
 
+/// The one waits up to 2^40 times as long as the other runs: longer than any trace, and no rule is broken.
+#[test]
+fn extreme_weights_break_no_law() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    let mut work = recorded("fairness");
+    (work.jobs[0].weight, work.jobs[1].weight) = (1, 1 << 40);
+    assert_eq!(work.patience(), i64::MAX as u64);
+    record(&dir, [(work, Variant::Sound)], 40 * MS);
+    let (broken, reach, other) = laws(&dir);
+    assert!(broken.is_empty() && !other && reach["lost-wake"] > 0, "{broken:?} {reach:?}");
+}
+
 #[test]
 fn machines_are_recorded_as_everything_else_is() {
     let place = tempfile::tempdir().unwrap();
