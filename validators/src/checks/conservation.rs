@@ -126,6 +126,8 @@ fn statistics_side(known: &Counts<'_>, files: &[u64], stats: &Stats, expect: Exp
     }
     if !stats.segments.is_empty() {
         expect(files.len() as u64, stats.segments.len() as u64, &|| "files of the trace".into());
+        let dropped = stats.segments.iter().fold(0, |sum: u64, segment| sum.saturating_add(segment.dropped));
+        expect(dropped, stats.dropped, &|| "events dropped by the files together, against dropped".into());
     }
     for (segment, events) in stats.segments.iter().zip(files) {
         expect(*events, segment.events, &|| format!("events of {}, against its totals", segment.file));
@@ -151,6 +153,10 @@ fn check_stream(known: &Counts<'_>, unit: Option<u32>, stream: &StreamTotals, ex
     expect(known.of_unit(unit), stream.retained, &|| format!("events of {}, against retained", label()));
     let accounted = stream.retained.saturating_add(stream.dropped);
     expect(accounted, stream.produced, &|| format!("retained + dropped of {}, against produced", label()));
+    if let Some(kinds) = &stream.kinds {
+        let counted = kinds.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        expect(counted, stream.retained, &|| format!("events of {} by kind, against retained", label()));
+    }
     for (name, count) in stream.kinds.iter().flatten() {
         expect(known.of_unit_and_kind(unit, name), *count, &|| format!("events {name} of {}", label()));
     }

@@ -17,7 +17,7 @@ const COLUMNS: [(&str, &[&str]); 5] = [
     ("slice", &["id", "ts", "dur", "track_id", "category", "name", "arg_set_id"]),
     ("args", &["id", "arg_set_id", "flat_key", "int_value", "string_value"]),
     ("flow", &["slice_out", "slice_in"]),
-    ("track", &["id", "name", "parent_id"]),
+    ("track", &["id", "name", "parent_id", "source_arg_set_id"]),
     ("stats", &["name", "idx", "severity", "value"]),
 ];
 

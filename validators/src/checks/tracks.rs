@@ -8,14 +8,24 @@ use super::imported::Imported;
 use super::manifest::DomainTracks;
 use crate::engine::{Cell, EngineError, Session};
 use crate::report::{Check, CheckReport, Finding};
-use crate::run::Manifest;
+use crate::run::{Manifest, Unit};
 
 const TRACKS: &str = include_str!("../../checks/tracks.sql");
 const HINT: &str = "a unit's track is named exactly as the unit";
 
-/// Names and parents by row of the track table.
+/// A row of the track table.
 #[derive(Debug, Default)]
-pub(crate) struct Tracks(BTreeMap<u32, (String, Option<u32>)>);
+struct Track {
+    /// Empty if it has none.
+    name: String,
+    parent: Option<u32>,
+    /// Its number (uuid) in the trace.
+    uuid: Option<u64>,
+}
+
+/// By row of the track table.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks(BTreeMap<u32, Track>);
 
 impl Tracks {
     pub(crate) fn read(session: &mut Session) -> Result<Self, EngineError> {
@@ -27,7 +37,11 @@ impl Tracks {
                 if cells.get(1) == Some(&Cell::Null) { String::new() } else { row.text(1)?.into_owned() };
             let parent =
                 if cells.get(2) == Some(&Cell::Null) { None } else { u32::try_from(row.int(2)?).ok() };
-            tracks.insert(id, (name, parent));
+            let uuid = match cells.get(3) {
+                Some(Cell::Int(uuid)) => Some(uuid.cast_unsigned()),
+                _ => None,
+            };
+            tracks.insert(id, Track { name, parent, uuid });
             Ok(())
         })?;
         Ok(Self(tracks))
@@ -35,11 +49,11 @@ impl Tracks {
 
     /// A track's name; empty if it has none.
     pub(crate) fn name(&self, track: u32) -> &str {
-        self.0.get(&track).map_or("", |(name, _)| name)
+        self.0.get(&track).map_or("", |track| &track.name)
     }
 
     pub(crate) fn parent(&self, track: u32) -> Option<u32> {
-        self.0.get(&track).and_then(|(_, parent)| *parent)
+        self.0.get(&track).and_then(|track| track.parent)
     }
 
     /// One more than the last row.
@@ -51,7 +65,8 @@ impl Tracks {
     pub(crate) fn append(&mut self, next: Self, start: u32) {
         let moved = |track: u32| track.saturating_add(start);
         let next = next.0.into_iter();
-        self.0.extend(next.map(|(track, (name, parent))| (moved(track), (name, parent.map(moved)))));
+        self.0
+            .extend(next.map(|(id, track)| (moved(id), Track { parent: track.parent.map(moved), ..track })));
     }
 
     /// The clock whose track is above, if there is one.
@@ -88,6 +103,9 @@ pub(crate) fn check(
                 if let Some(unit) = unit.filter(|_| !domains.is_empty()) {
                     below_its_clock(&mut check, manifest, tracks, (track, unit), domains);
                 }
+                if let Some(unit) = unit {
+                    as_the_manifest_says(&mut check, &manifest.units[unit as usize], tracks.0.get(&track));
+                }
                 unit
             });
         }
@@ -108,6 +126,19 @@ pub(crate) fn check(
         }
     }
     check.finish()
+}
+
+/// The track's number, where both the manifest and the importer tell it.
+fn as_the_manifest_says(check: &mut Check, unit: &Unit, track: Option<&Track>) {
+    let Some(uuid) = track.and_then(|track| track.uuid) else { return };
+    if unit.tracks.is_empty() || unit.tracks.contains(&uuid) {
+        return;
+    }
+    check.find(|| {
+        let (name, expected) = (&unit.name, &unit.tracks);
+        Finding::new(format!("{name}: found its events on track {uuid}, the manifest says {expected:?}"))
+            .hint("readers of the manifest look for a unit's events by its track's number")
+    });
 }
 
 fn below_its_clock(

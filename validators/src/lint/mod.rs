@@ -8,6 +8,7 @@
 //! run: what an event should say is for the checks.
 
 mod event;
+mod form;
 mod rule;
 mod sequence;
 mod tracks;
@@ -139,6 +140,10 @@ impl Linter {
                 descriptor,
                 &mut self.found,
             );
+        }
+        if let Some(malformed) = form::fault(packet) {
+            let place = Place { sequence: packet.sequence_id, ..place };
+            self.found.at(Rule::MalformedMessage, place, || malformed.to_string());
         }
         let id = packet.sequence_id.unwrap_or(0);
         if id == 0 {

@@ -27,6 +27,7 @@ macro_rules! rules {
 }
 
 rules! {
+    MalformedMessage "malformed-message" "the importer stops reading the message there, or takes the value for another, without an error",
     SequenceId "sequence-id" "importers before v54 lose events without a sequence id, and those on an incremental clock where it is 2^31 or more",
     EventBeforeState "event-before-state" "the importer skips the event",
     EventInSnapshot "event-in-snapshot" "the importer reads the snapshot and drops the event in silence",

@@ -36,6 +36,8 @@ pub(crate) struct Unit {
     pub(crate) name: String,
     /// Index into [`Manifest::domains`].
     pub(crate) domain: usize,
+    /// Numbers (uuids) of its track in the trace; empty where the recorder does not tell.
+    pub(crate) tracks: Vec<u64>,
 }
 
 /// A clock-crossing FIFO.
@@ -107,6 +109,7 @@ struct FileStream {
     unit_id: u64,
     unit: String,
     domain_id: u64,
+    track: Option<u64>,
 }
 
 impl Manifest {
@@ -199,11 +202,12 @@ fn units(streams: &[FileStream], domains: &[Domain]) -> Result<Vec<Unit>, String
             .get(&stream.domain_id)
             .copied()
             .ok_or_else(|| format!("{place}: found domain {}, expected a listed one", stream.domain_id))?;
-        let unit = Unit { id: stream.unit_id, name: stream.unit.clone(), domain };
-        let known = units.entry(unit.id).or_insert_with(|| unit.clone());
-        if *known != unit {
+        let unit = || Unit { id: stream.unit_id, name: stream.unit.clone(), domain, tracks: Vec::new() };
+        let known = units.entry(stream.unit_id).or_insert_with(unit);
+        if known.name != stream.unit || known.domain != domain {
             return Err(format!("{place}: found two names or domains, expected one"));
         }
+        known.tracks.extend(stream.track);
     }
     let mut units: Vec<Unit> = units.into_values().collect();
     unique("unit name", units.iter().map(|unit| unit.name.clone()))?;

@@ -137,6 +137,11 @@ impl<'a> Fields<'a> {
         Self { bytes, at: 0 }
     }
 
+    /// Where the next field begins.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
     /// The next field, or what makes it impossible.
     #[inline]
     pub fn step(&mut self) -> Result<Option<Field<'a>>, FieldError> {
