@@ -9,6 +9,7 @@ pub mod output;
 #[cfg(feature = "parquet")]
 pub mod output_folder;
 pub mod parallel;
+pub mod pattern;
 pub mod progress;
 pub mod record;
 pub mod recorded;

@@ -203,6 +203,25 @@ pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The files that inputs stand for: themselves, and those in them if they are directories.
+pub fn files_of<P: AsRef<Path>>(inputs: &[P]) -> Vec<PathBuf> {
+    let files_in = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    inputs
+        .iter()
+        .map(AsRef::as_ref)
+        .flat_map(|path| [path.to_owned()].into_iter().chain(files_in(path)))
+        .collect()
+}
+
+/// An error if stdout is one of `inputs` or in one, as after `>>`.
+///
+/// # Errors
+/// [`OutputError::IsInput`].
+pub fn check_stdout<P: AsRef<Path>>(inputs: &[P]) -> Result<(), OutputError> {
+    let files = files_of(inputs);
+    refuse_inputs(Path::new("-"), Handle::stdout(), &files.iter().map(PathBuf::as_path).collect::<Vec<_>>())
+}
+
 /// An error if `output`, a regular file, is one of `inputs`.
 fn refuse_inputs(path: &Path, output: io::Result<Handle>, inputs: &[&Path]) -> Result<(), OutputError> {
     let Ok(output) = output else { return Ok(()) };
@@ -210,7 +229,13 @@ fn refuse_inputs(path: &Path, output: io::Result<Handle>, inputs: &[&Path]) -> R
         return Ok(());
     }
     for input in inputs {
-        let handle = if is_dash(input) { Handle::stdin() } else { Handle::from_path(input) };
+        // Opening a pipe would wait for its other end.
+        let is_file = || fs::metadata(input).is_ok_and(|found| found.is_file());
+        let handle = match is_dash(input) {
+            true => Handle::stdin(),
+            false if is_file() => Handle::from_path(input),
+            false => continue,
+        };
         if handle.is_ok_and(|handle| handle == output) {
             return Err(OutputError::IsInput { path: path.to_owned(), input: (*input).to_owned() });
         }

@@ -155,5 +155,8 @@ fn has_logs(folder: &Path) -> bool {
 
 /// A file's beginning in words.
 pub(crate) fn beginning(head: &[u8]) -> String {
+    if head.is_empty() {
+        return "an empty file".to_owned();
+    }
     format!("a file that begins with `{}`", excerpt(head))
 }

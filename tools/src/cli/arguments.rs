@@ -10,8 +10,10 @@ use clockweave::output::is_dash;
 use clockweave_model::{QuantityError, Seconds};
 use glob::Pattern;
 
+use super::failure::Failure;
+
 /// Least memory that work which may spill takes.
-pub(crate) const SMALLEST_MEMORY: u64 = 1 << 20;
+const SMALLEST_MEMORY: u64 = 1 << 20;
 
 /// Options of every command.
 #[derive(Args)]
@@ -36,6 +38,14 @@ pub(crate) struct SpillArgs {
 }
 
 impl SpillArgs {
+    /// An error if the memory is less than what any work needs.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.memory < SMALLEST_MEMORY {
+            return Err(Failure::input(format_args!("--memory {}: expected at least 1MiB", self.memory)));
+        }
+        Ok(())
+    }
+
     /// The folder for temporary files.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
@@ -123,7 +133,7 @@ pub(crate) fn byte_size(text: &str) -> Result<u64, String> {
 
 /// A pattern of names, where `*` is any text and `?` any character.
 pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
-    Pattern::new(text).map_err(|error| format!("no pattern: {} at character {}", error.msg, error.pos + 1))
+    Ok(clockweave::pattern::pattern(text))
 }
 
 /// A time as a number with a unit: `10us`, `2.5ns`.

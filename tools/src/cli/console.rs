@@ -13,7 +13,7 @@ use super::failure::Failure;
 
 /// Work shorter than this shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Refused lines listed; more are counted.
+/// Refused lines kept for reports and, unless all are wanted, told; more are counted.
 const LISTED: usize = 100;
 
 const RED: &str = "\x1b[1;31m";
@@ -94,6 +94,7 @@ impl Console {
             bar: None,
             refused: Vec::new(),
             unlisted: 0,
+            tells_all: false,
         }
     }
 }
@@ -118,9 +119,15 @@ pub(crate) struct Bar<'a> {
     bar: Option<ProgressBar>,
     refused: Vec<RefusedLine>,
     unlisted: usize,
+    tells_all: bool,
 }
 
 impl Bar<'_> {
+    /// Tells every refused line, however many there are.
+    pub(crate) fn tell_all(&mut self) {
+        self.tells_all = true;
+    }
+
     /// The lines refused so far, at most a hundred, and how many more there were.
     pub(crate) fn into_refused(mut self) -> (Vec<RefusedLine>, usize) {
         self.clear();
@@ -169,11 +176,15 @@ impl Progress for Bar<'_> {
     }
 
     fn refused(&mut self, error: &LineError) {
-        if self.refused.len() == LISTED {
+        let kept = self.refused.len() < LISTED;
+        if !kept && !self.tells_all {
             self.unlisted += 1;
             return;
         }
         self.aside(|| self.console.warn(error));
+        if !kept {
+            return;
+        }
         self.refused.push(RefusedLine {
             file: error.file.clone(),
             line: error.line,

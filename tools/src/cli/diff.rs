@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clockweave::diff::{self, DiffError, DiffReport, DiffRow, Difference, Divergence};
 use clockweave::merge::MergeOptions;
-use clockweave::output::is_dash;
+use clockweave::output::{check_stdout, is_dash};
 use serde::Serialize;
 
 use super::arguments::SpillArgs;
@@ -58,6 +58,8 @@ pub(crate) fn run(args: &DiffArgs, console: &Console) -> Result<Outcome, Failure
     if is_dash(&args.a) && is_dash(&args.b) {
         return Err(Failure::input("only one of the two sides can be stdin"));
     }
+    args.spill.check()?;
+    check_stdout(&[&args.a, &args.b])?;
     let options =
         MergeOptions { memory: args.spill.memory, scratch: args.spill.scratch(), ..MergeOptions::default() };
     let compared = diff::diff(&args.a, &args.b, &options).map_err(|error| match error {

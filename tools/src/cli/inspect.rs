@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clockweave::inspect::{self, InspectError, Inspection, TrackContent};
-use clockweave::output::is_dash;
+use clockweave::output::{check_stdout, is_dash};
 use clockweave::progress::Progress;
 use clockweave::trace::FileCodec;
 use clockweave_validators::report::Status;
@@ -67,6 +67,7 @@ struct JsonReport<'a> {
 }
 
 pub(crate) fn run(args: &InspectArgs, console: &Console) -> Result<Outcome, Failure> {
+    check_stdout(&[&args.trace])?;
     let (input, length) = open_trace(&args.trace).map_err(|error| Failure::opening(&args.trace, &error))?;
     let mut progress = console.progress();
     progress.stage("inspecting", length);

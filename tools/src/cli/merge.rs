@@ -12,7 +12,7 @@ use clockweave_model::Seconds;
 use glob::Pattern;
 use serde::Serialize;
 
-use super::arguments::{SMALLEST_MEMORY, SpillArgs, pattern, seconds};
+use super::arguments::{SpillArgs, pattern, seconds};
 use super::console::{Console, RefusedLine, counted};
 use super::failure::{Failure, Outcome};
 use super::parquet;
@@ -111,7 +111,7 @@ enum Format {
     Pftrace,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnErrorArg {
     Halt,
     Skip,
@@ -215,9 +215,7 @@ fn check(args: &MergeArgs) -> Result<(), Failure> {
             "--partition-time takes a time above 0 and needs --format parquet and --output DIR",
         ));
     }
-    if args.spill.memory < SMALLEST_MEMORY {
-        return Err(Failure::input(format_args!("--memory {}: expected at least 1MiB", args.spill.memory)));
-    }
+    args.spill.check()?;
     Ok(())
 }
 
@@ -228,6 +226,9 @@ pub(crate) fn run(args: &MergeArgs, console: &Console) -> Result<Outcome, Failur
     inputs.extend(runs.iter().flat_map(Run::logs).map(|log| PathBuf::from(log.name())));
     let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
     let mut progress = console.progress();
+    if args.on_error == OnErrorArg::Collect {
+        progress.tell_all();
+    }
     let merged = write(args, &runs, &inputs, &mut progress);
     let (skipped, _) = progress.into_refused();
     let merged = merged?;

@@ -8,7 +8,7 @@ use clap::Args;
 use clockweave::open::{
     self, Browser, BrowserError, OpenError, Prepared, Selection, Server, Site, Stopper, View, ViewError,
 };
-use clockweave::output::Output;
+use clockweave::output::{Output, files_of};
 use clockweave::trace::TraceRunError;
 use clockweave_model::{ExactTime, Seconds};
 use clockweave_validators::engine::{EngineDirs, Ui};
@@ -88,7 +88,11 @@ pub(crate) fn run(args: &OpenArgs, console: &Console) -> Result<Outcome, Failure
     // A package that is not whole is noticed before anything else.
     ui.read("index.html")?;
     let output = match &args.screenshot {
-        Some(path) => Some(Output::create(path, args.force, &[args.trace.as_path()])?),
+        Some(path) => {
+            let inputs = files_of(&[&args.trace]);
+            let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+            Some(Output::create(path, args.force, &inputs)?)
+        }
         None => None,
     };
     let mut progress = console.progress();

@@ -13,7 +13,7 @@ use clockweave::report::{self, Assertion, PathReport, ReportOptions, RunReport, 
 use clockweave::run::MANIFEST;
 use serde::Serialize;
 
-use super::arguments::{SMALLEST_MEMORY, SpillArgs};
+use super::arguments::SpillArgs;
 use super::console::{self, Console, counted};
 use super::failure::{Failure, Outcome, commit};
 
@@ -115,8 +115,9 @@ enum Content<'a> {
 }
 
 pub(crate) fn run(args: &ReportArgs, console: &Console) -> Result<Outcome, Failure> {
-    if args.spill.memory < SMALLEST_MEMORY {
-        return Err(Failure::input(format_args!("--memory {}: expected at least 1MiB", args.spill.memory)));
+    args.spill.check()?;
+    if args.transaction == Some(0) {
+        return Err(Failure::input("--transaction 0: expected an id other than 0, which stands for none"));
     }
     let options = ReportOptions { memory: args.spill.memory, scratch: args.spill.scratch() };
     let mut progress = console.progress();

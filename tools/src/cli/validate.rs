@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use clockweave::output::{Output, is_dash};
+use clockweave::output::{Output, check_stdout, files_of, is_dash};
 use clockweave::parallel::in_order;
 use clockweave::progress::Progress;
 use clockweave::scratch::Spooled;
@@ -134,8 +134,11 @@ impl ValidateArgs {
 pub(crate) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Failure> {
     refuse_contradictions(args)?;
     let paths: Vec<&Path> = args.paths.iter().map(PathBuf::as_path).collect();
+    let files = files_of(&[&args.paths[..], args.reference.as_slice(), args.check.as_slice()].concat());
+    let inputs: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    check_stdout(&args.paths)?;
     let output = |path: &Option<PathBuf>| -> Result<Option<Output>, Failure> {
-        Ok(path.as_ref().map(|path| Output::create(path, args.force, &paths)).transpose()?)
+        Ok(path.as_ref().map(|path| Output::create(path, args.force, &inputs)).transpose()?)
     };
     let (junit_out, sarif_out) = (output(&args.junit)?, output(&args.sarif)?);
     let database = output(&args.db)?;

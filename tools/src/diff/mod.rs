@@ -103,7 +103,7 @@ pub fn diff(a: &Path, b: &Path, options: &MergeOptions) -> Result<DiffReport, Di
             let (send, receive) = mpsc::sync_channel(4);
             let options = &options;
             feeds.push(scope.spawn(move || side.feed(options, send)));
-            Rows::new(side.name(), receive)
+            Rows::new(side, receive)
         });
         let compared = compare(&mut rows);
         // A side that is not read on ends when nobody takes its rows.

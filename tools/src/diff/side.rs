@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::Losses;
 use super::row::Parsed;
-use crate::logs::{Lines, Step, excerpt};
+use crate::logs::{GAP, Lines, Step, excerpt, parse_gap};
 use crate::merge::{self, MergeError, MergeOptions, TextFormat};
 use crate::output::is_dash;
 use crate::recorded::{Found, Recorded, RecordedError, beginning};
@@ -160,18 +160,26 @@ impl Read for Blocks {
     }
 }
 
+/// The row before the one that a side stands on, of a log that nobody has looked at yet.
+#[derive(Default)]
+struct Before(String);
+
 /// The rows of one side, standing on one of them.
 pub(super) struct Rows {
     name: String,
     lines: Lines<Blocks>,
+    /// For a merged log as found, whose rows and their order are checked; the logs of a run are when they are merged.
+    found: Option<Before>,
     events: u64,
     losses: Losses,
 }
 
 impl Rows {
-    pub(super) fn new(name: String, receive: Receiver<Vec<u8>>) -> Self {
+    pub(super) fn new(side: &Side, receive: Receiver<Vec<u8>>) -> Self {
         let blocks = Blocks { receive, block: Vec::new(), at: 0 };
-        Self { name, lines: Lines::new(blocks, BUFFER), events: 0, losses: Losses::default() }
+        let name = side.name();
+        let found = matches!(side.kind, Kind::Log(_)).then(Before::default);
+        Self { name, found, lines: Lines::new(blocks, BUFFER), events: 0, losses: Losses::default() }
     }
 
     fn refuse(&self, expected: &'static str) -> DiffError {
@@ -198,23 +206,51 @@ impl Rows {
                 return Err(self.refuse("UTF-8"));
             }
             if line.starts_with(b"#") {
-                self.lose(self.lines.line().to_vec().as_slice());
+                self.lose()?;
             } else if self.lines.number() > 1 {
+                self.check()?;
                 self.events += 1;
                 return Ok(true);
+            } else if !line.split(|byte| *byte == b'\t').eq(merge::columns(1).map(str::as_bytes)) {
+                return Err(self.refuse("the names of the twelve columns of a merged log"));
             }
         }
     }
 
-    fn lose(&mut self, line: &[u8]) {
-        let text = str::from_utf8(line).unwrap_or_default();
-        let count = text.split(' ').find_map(|part| part.strip_prefix("count=")?.parse::<u64>().ok());
-        if let Some(count) = count.filter(|_| text.starts_with("# gap ")) {
-            self.losses.gaps += 1;
-            self.losses.lost_events = self.losses.lost_events.saturating_add(count);
-            let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            self.losses.digest = line.iter().fold(self.losses.digest, mix);
+    /// A row of a log as found is one, and comes after the one before.
+    fn check(&mut self) -> Result<(), DiffError> {
+        let Some(Before(before)) = &self.found else { return Ok(()) };
+        let row = self.parsed()?;
+        let falls =
+            !before.is_empty() && Parsed::read(before).is_some_and(|before| before.place_cmp(&row).is_ge());
+        if falls {
+            return Err(self.refuse("a row behind the one before it, in the order of `merge`"));
         }
+        let line = str::from_utf8(self.lines.line()).unwrap_or_default();
+        if let Some(Before(before)) = &mut self.found {
+            before.clear();
+            before.push_str(line);
+        }
+        Ok(())
+    }
+
+    /// A comment; a gap tells what was lost.
+    fn lose(&mut self) -> Result<(), DiffError> {
+        let line = self.lines.line();
+        if !line.starts_with(GAP.as_bytes()) {
+            return Ok(());
+        }
+        let Some(gap) = parse_gap(line).filter(|gap| gap.count > 0) else {
+            return Err(self.refuse("a gap as `# gap unit=… ordinal=… count=… cycle=… phase=…`"));
+        };
+        self.losses.gaps += 1;
+        self.losses.lost_events = self.losses.lost_events.saturating_add(gap.count);
+        let numbers = [gap.ordinal, gap.count, gap.cycle, gap.phase.into()];
+        let numbers = numbers.iter().flat_map(|number| number.to_le_bytes());
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let bytes = gap.unit.bytes().chain([0]).chain(numbers);
+        self.losses.digest = bytes.fold(self.losses.digest, mix);
+        Ok(())
     }
 
     /// The row's text.

@@ -19,5 +19,6 @@ pub use fault::{Fault, LineError};
 pub(crate) use lines::{Lines, Step};
 pub use reader::TornLine;
 pub(crate) use reader::{Checks, Entry, LineSource, LogReader, Next, ReadError};
+pub(crate) use record::{Fields, GAP, parse_gap};
 pub(crate) use selection::Selection;
 pub use source::{FileLog, LogSource, MemoryLog};

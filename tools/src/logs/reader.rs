@@ -5,7 +5,7 @@ use std::io;
 use super::catalog::{Catalog, Unit};
 use super::fault::{Fault, LineError, excerpt};
 use super::lines::{Lines, MAX_LINE, Step};
-use super::record::{self, COLUMNS, Fields, GAP};
+use super::record::{self, COLUMNS, Fields};
 use super::selection::Selection;
 
 /// Something that gives lines one after the other.
@@ -301,7 +301,11 @@ impl<'c, S: LineSource> LogReader<'c, S> {
             if line.ends_with(b"\r") {
                 return Err(Fault::CarriageReturn);
             }
-            return if line.starts_with(GAP.as_bytes()) { self.gap().map(|()| true) } else { Ok(false) };
+            let word = line[1..].trim_ascii_start();
+            let is_gap = word
+                .strip_prefix(b"gap")
+                .is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_whitespace));
+            return if is_gap { self.gap().map(|()| true) } else { Ok(false) };
         }
         Err(record::explain(line).expect("a refused line has a fault"))
     }

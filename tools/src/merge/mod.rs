@@ -46,6 +46,7 @@ pub use pftrace::{RebuildError, merge_pftrace};
 pub(crate) use rows::{Row, RowWriter};
 pub use sqlite::merge_sqlite;
 pub use text::TextFormat;
+pub(crate) use text::columns;
 
 /// What to do about a line that is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +92,7 @@ pub enum MergeError {
     #[error(transparent)]
     Line(#[from] LineError),
     /// Lines were refused and every one reported.
-    #[error("{count} lines were refused; nothing was written")]
+    #[error("{count} {} refused; nothing was written", if *count == 1 { "line was" } else { "lines were" })]
     Refused {
         /// How many.
         count: u64,

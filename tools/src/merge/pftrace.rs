@@ -216,7 +216,15 @@ pub fn merge_pftrace(
     }
     let mut scratch = TempFolder::new_in(&options.scratch);
     let folder = scratch.folder().map_err(scratch_error(&options.scratch))?;
-    let report = merge_rows(runs, options, &mut Rebuilder::new(run, &folder)?, progress)?;
+    let mut rebuilder = Rebuilder::new(run, &folder)?;
+    let merged = merge_rows(runs, options, &mut rebuilder, progress);
+    if merged.is_err()
+        && let Some(mut recorder) = rebuilder.recorder.take()
+    {
+        // What it has is of no use, and a recorder that is dropped open would complain of its folder.
+        let _ = recorder.close(RunTotals::default());
+    }
+    let report = merged?;
     let trace = folder.join(TRACE_FILE);
     let mut trace = File::open(&trace).map_err(scratch_error(&trace))?;
     io::copy(&mut trace, &mut out).and_then(|_| out.flush()).map_err(MergeError::Write)?;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::logs::Catalog;
+use crate::logs::{Catalog, Fields, GAP};
 
 use super::MergeError;
 use super::rows::{Blocks, COLUMNS, Row, RowWriter};
@@ -11,7 +11,7 @@ use super::timeline::push_decimal;
 /// The forms of a merged log that are text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
-    /// Columns between tabs; a gap stays the comment it was.
+    /// Columns between tabs; a gap is a comment as in the logs, with the name of its unit and, of several runs, that of the run.
     Tsv,
     /// Columns between commas (RFC 4180, lines end with LF); a gap is a row of its own.
     Csv,
@@ -90,11 +90,12 @@ impl<W: Write> RowWriter for Text<W> {
 
 #[inline]
 fn tsv(row: &Row<'_>, prefix: &[u8], block: &mut Vec<u8>) {
+    let fields = &row.entry.fields;
     if row.entry.lost > 0 {
-        block.extend_from_slice(row.line);
+        let run = if prefix.is_empty() { "" } else { row.catalog.run_id() };
+        gap(run, row.unit(), fields, row.entry.lost, block);
         return;
     }
-    let fields = &row.entry.fields;
     block.extend_from_slice(prefix);
     block.extend_from_slice(row.stamp);
     block.extend_from_slice(row.unit().as_bytes());
@@ -105,6 +106,31 @@ fn tsv(row: &Row<'_>, prefix: &[u8], block: &mut Vec<u8>) {
         block.extend_from_slice(&row.line[..fields.cycle_end]);
         block.push(b'\t');
         block.extend_from_slice(&row.line[fields.event..]);
+    }
+}
+
+/// A gap as a comment that names its unit, and the run where there are several.
+#[cold]
+fn gap(run: &str, unit: &str, fields: &Fields, lost: u64, block: &mut Vec<u8>) {
+    block.extend_from_slice(GAP.as_bytes());
+    if !run.is_empty() {
+        block.extend_from_slice(b"run=");
+        block.extend_from_slice(run.as_bytes());
+        block.push(b' ');
+    }
+    block.extend_from_slice(b"unit=");
+    block.extend_from_slice(unit.as_bytes());
+    let numbers = [
+        ("ordinal", fields.ordinal),
+        ("count", lost),
+        ("cycle", fields.cycle),
+        ("phase", fields.phase.into()),
+    ];
+    for (key, number) in numbers {
+        block.push(b' ');
+        block.extend_from_slice(key.as_bytes());
+        block.push(b'=');
+        push_decimal(number, block);
     }
 }
 

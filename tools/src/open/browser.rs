@@ -4,7 +4,7 @@
 //! [`Browser`] is dropped, or stopped from another thread, its processes end.
 
 use std::env;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -94,7 +94,7 @@ impl Stopper {
 /// A browser without a window, with one page.
 pub struct Browser {
     child: Child,
-    socket: WebSocket<TcpStream>,
+    socket: WebSocket<Patient>,
     session: String,
     requests: u64,
     _profile: TempFolder,
@@ -282,13 +282,42 @@ impl Drop for Browser {
     }
 }
 
-fn connect(address: &str) -> Result<WebSocket<TcpStream>, String> {
+/// A connection on which a signal, as of a child that ends, interrupts nothing.
+struct Patient(TcpStream);
+
+/// Does it again for as long as it is interrupted.
+fn again<T>(mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match work() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        again(|| self.0.read(out))
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        again(|| self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        again(|| self.0.flush())
+    }
+}
+
+fn connect(address: &str) -> Result<WebSocket<Patient>, String> {
     let rest = address
         .strip_prefix("ws://")
         .ok_or_else(|| format!("it is reached at `{address}`, expected ws://"))?;
     let host = rest.split('/').next().unwrap_or_default();
     let stream = TcpStream::connect(host).map_err(|error| error.to_string())?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
-    let (socket, _) = tungstenite::client(address, stream).map_err(|error| error.to_string())?;
+    let (socket, _) = tungstenite::client(address, Patient(stream)).map_err(|error| error.to_string())?;
     Ok(socket)
 }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-use clockweave_validators::scan::{Cut, Packet, PrefixOptions, PrefixScanner, SliceTrack};
+use clockweave_validators::scan::{Cut, Entries, Packet, PrefixOptions, PrefixScanner, SliceTrack};
 use serde::Serialize;
 
 use crate::progress::Progress;
@@ -157,6 +157,13 @@ pub fn recover(
     }
     out.write_all(&unwrapped.bytes).map_err(RecoverError::Write)?;
     out.flush().map_err(RecoverError::Write)?;
+    // What was unwrapped is kept as well: its times, sequences and slices count.
+    for entry in Entries::new(&unwrapped.bytes).map_while(Result::ok) {
+        if scanner.accept(&entry).is_err() {
+            break;
+        }
+    }
+    let kept_bytes = window.offset + passed as u64;
     let scanned = scanner.finish(cut);
     let mut sequences: BTreeMap<u32, SequenceReport> = scanned
         .sequences
@@ -176,8 +183,8 @@ pub fn recover(
         file_damage: window.into_source().into_damage(),
         unwrapped_packets: unwrapped.packets,
         unwrapped_bytes: unwrapped.bytes.len() as u64,
-        kept_bytes: scanned.kept_bytes,
-        kept_packets: scanned.kept_packets,
+        kept_bytes,
+        kept_packets: scanned.kept_packets - unwrapped.packets,
         kept_wrappers: scanned.wrappers,
         kept_inner_packets: scanned.inner_packets,
         dropped_bytes,

@@ -1,13 +1,11 @@
 //! The input as a window that moves on, and the whole packets in it.
 
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clockweave_validators::scan::{Cut, CutReason, Entries, Entry, EntryFault};
 
 use super::RecoverError;
-use crate::trace::{FileCodec, decoded};
+use crate::trace::{FileCodec, FileDamage, decoded};
 
 /// Bytes read at once.
 pub(super) const BLOCK: usize = 256 * 1024;
@@ -118,32 +116,14 @@ pub(super) fn is_torn(cut: &Cut) -> bool {
 /// Errors of the file itself stay errors.
 pub(super) struct Decoding<R> {
     source: R,
-    failed: Arc<AtomicBool>,
     damage: Option<String>,
-}
-
-/// Notes whether the file itself could not be read.
-pub(super) struct Noting<R> {
-    source: R,
-    failed: Arc<AtomicBool>,
-}
-
-impl<R: Read> Read for Noting<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(out);
-        if read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
-            self.failed.store(true, Ordering::Relaxed);
-        }
-        read
-    }
 }
 
 impl<'a> Decoding<Box<dyn Read + Send + 'a>> {
     /// The trace in `source`, which may be compressed as a whole.
     pub(super) fn new(source: impl Read + Send + 'a) -> io::Result<(Self, FileCodec)> {
-        let failed = Arc::new(AtomicBool::new(false));
-        let (source, codec) = decoded(Noting { source, failed: failed.clone() })?;
-        Ok((Self { source, failed, damage: None }, codec))
+        let (source, codec) = decoded(source)?;
+        Ok((Self { source, damage: None }, codec))
     }
 }
 
@@ -159,14 +139,10 @@ impl<R: Read> Read for Decoding<R> {
         if self.damage.is_some() {
             return Ok(0);
         }
-        match self.source.read(out) {
-            Err(error)
-                if error.kind() != io::ErrorKind::Interrupted && !self.failed.load(Ordering::Relaxed) =>
-            {
-                self.damage = Some(error.to_string());
-                Ok(0)
-            }
-            read => read,
-        }
+        self.source.read(out).or_else(|error| {
+            let FileDamage(damage) = FileDamage::of(&error).cloned().ok_or(error)?;
+            self.damage = Some(damage);
+            Ok(0)
+        })
     }
 }

@@ -136,7 +136,7 @@ fn subject(name: &str) -> Option<(Subject, &str)> {
     }
     // Names of units have dots too; those of their figures have none.
     let (unit, figure) = name.strip_prefix("unit.")?.rsplit_once('.')?;
-    Some((Subject::Unit(Pattern::new(unit).ok()?), figure))
+    Some((Subject::Unit(crate::pattern::pattern(unit)), figure))
 }
 
 fn number(text: &str) -> Option<Ratio<BigUint>> {

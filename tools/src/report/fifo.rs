@@ -419,7 +419,7 @@ impl FifoObserver {
             visible_to_read: measured(Measure::ToReadEdges).and_then(in_reader_periods),
             read_to_consume: measured(Measure::ToConsumeEdges).and_then(in_reader_periods),
             occupancy: self.mean_occupancy([writer, reader], first, last).filter(|_| !lost),
-            throughput: self.throughput(reader, first, last),
+            throughput: self.throughput(reader, first, last).filter(|_| !lost),
             full: flag(&self.full, writer),
             empty: flag(&self.empty, reader.filter(|_| self.empty.was_seen())),
         }

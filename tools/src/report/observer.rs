@@ -175,7 +175,8 @@ impl<'r> Observer<'r> {
                 lost_events: seen.lost,
                 busy_edges: seen.busy,
                 edges,
-                utilisation: Figure::quotient(Unit::Share, &whole(seen.busy), &whole(edges)),
+                utilisation: Figure::quotient(Unit::Share, &whole(seen.busy), &whole(edges))
+                    .filter(|_| seen.lost == 0),
             }
         };
         Ok(RunReport {

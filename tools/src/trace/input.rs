@@ -1,6 +1,8 @@
 //! A trace's bytes, whether or not the file as a whole is compressed.
 
 use std::io::{self, BufReader, ErrorKind, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
@@ -67,20 +69,67 @@ impl<R: Read> Read for Steady<R> {
     }
 }
 
+/// What a decompressor complains of, behind what it could read; errors of the file itself are not this.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct FileDamage(pub(crate) String);
+
+/// Notes whether the file itself could not be read.
+struct Noting<R> {
+    source: R,
+    failed: Arc<AtomicBool>,
+}
+
+impl<R: Read> Read for Noting<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(out);
+        if read.as_ref().is_err_and(|error| error.kind() != ErrorKind::Interrupted) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+/// Tells damage from a file that cannot be read.
+struct Telling<R> {
+    decoder: R,
+    failed: Arc<AtomicBool>,
+}
+
+impl<R: Read> Read for Telling<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.decoder.read(out).map_err(|error| {
+            if error.kind() == ErrorKind::Interrupted || self.failed.load(Ordering::Relaxed) {
+                return error;
+            }
+            io::Error::new(ErrorKind::InvalidData, FileDamage(error.to_string()))
+        })
+    }
+}
+
+impl FileDamage {
+    /// The damage that an error tells of.
+    pub(crate) fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
 /// A reader of the trace in `source`, and how `source` is compressed.
 pub(crate) fn decoded<'a>(
     source: impl Read + Send + 'a,
 ) -> io::Result<(Box<dyn Read + Send + 'a>, FileCodec)> {
     let (head, whole) = peek(source)?;
     let codec = FileCodec::of(&head);
-    let pieces = |whole| {
+    let failed = Arc::new(AtomicBool::new(false));
+    let pieces = |source| {
+        let whole = Noting { source, failed: Arc::clone(&failed) };
         let source = BufReader::with_capacity(BLOCK, whole);
         BufReader::with_capacity(PIECE, Steady { source, failed: None })
     };
     let reader: Box<dyn Read + Send + 'a> = match codec {
         FileCodec::None => Box::new(whole),
-        FileCodec::Gzip => Box::new(MultiGzDecoder::new(pieces(whole))),
-        FileCodec::Zstd => Box::new(zstd::Decoder::with_buffer(pieces(whole))?),
+        FileCodec::Gzip => Box::new(Telling { decoder: MultiGzDecoder::new(pieces(whole)), failed }),
+        FileCodec::Zstd => Box::new(Telling { decoder: zstd::Decoder::with_buffer(pieces(whole))?, failed }),
     };
     Ok((reader, codec))
 }

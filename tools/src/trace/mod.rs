@@ -10,7 +10,7 @@ mod run;
 mod walk;
 
 pub use input::FileCodec;
-pub(crate) use input::{decoded, peek};
+pub(crate) use input::{FileDamage, decoded, peek};
 pub(crate) use names::{Names, fields};
 pub(crate) use run::TraceRun;
 pub use run::TraceRunError;

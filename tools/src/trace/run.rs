@@ -39,6 +39,32 @@ pub enum TraceRunError {
         /// What it lacks.
         missing: &'static str,
     },
+    /// A unit that two tracks have, or a track that two units have.
+    #[error(
+        "at byte {offset}: found unit {id} as {found:?} and as {known:?}, expected one unit of a name, on one track"
+    )]
+    Unit {
+        /// Offset of its top-level packet.
+        offset: u64,
+        /// The unit's id.
+        id: u64,
+        /// The name of the event's track.
+        found: String,
+        /// What was known.
+        known: String,
+    },
+    /// A name that a log cannot hold.
+    #[error(
+        "at byte {offset}: found the {what} {found:?}, expected 1 to {MOST_NAME} bytes without control characters"
+    )]
+    Name {
+        /// Offset of the top-level packet.
+        offset: u64,
+        /// Whose name it is.
+        what: &'static str,
+        /// The name's beginning.
+        found: String,
+    },
     /// The clocks and units contradict each other.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -50,6 +76,17 @@ pub enum TraceRunError {
         /// The error.
         source: io::Error,
     },
+}
+
+/// Bytes of the longest name.
+const MOST_NAME: usize = 1024;
+
+/// An error for a name that a log cannot hold.
+fn check_name(place: Place, what: &'static str, name: &str) -> Result<(), TraceRunError> {
+    if (1..=MOST_NAME).contains(&name.len()) && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(TraceRunError::Name { offset: place.offset, what, found: name.chars().take(64).collect() })
 }
 
 /// A run read from a trace.
@@ -132,6 +169,7 @@ struct Reader {
     units: BTreeMap<u64, (u64, String)>,
     /// Unit by its track, for gaps.
     unit_of_track: BTreeMap<u64, u64>,
+    unit_of_name: BTreeMap<String, u64>,
     /// Gaps of units that had no event yet.
     early_gaps: BTreeMap<u64, Vec<String>>,
     kinds: BTreeMap<String, ()>,
@@ -241,12 +279,30 @@ impl Reader {
         let Columns { fifo, phase, value, ordinal, cycle, transaction, .. } = columns;
         let line = format!("{cycle}\t{unit}\t{name}\t{phase}\t{transaction}\t{fifo}\t{value}\t{ordinal}\n");
         if !self.kinds.contains_key(name) {
+            check_name(place, "event name", name)?;
             self.kinds.insert(name.to_owned(), ());
         }
-        if !self.units.contains_key(&unit) {
-            let track = event.track.ok_or_else(|| lacks("a track"))?;
+        let track = event.track.ok_or_else(|| lacks("a track"))?;
+        if self.unit_of_track.get(&track) != Some(&unit) {
+            let name = &self.tracks.get(&track).ok_or_else(|| lacks("a described track"))?.name;
+            let contradicts = |id: u64, known: &str| TraceRunError::Unit {
+                offset: place.offset,
+                id,
+                found: name.chars().take(64).collect(),
+                known: known.chars().take(64).collect(),
+            };
+            if let Some((_, known)) = self.units.get(&unit) {
+                return Err(contradicts(unit, known));
+            }
+            if let Some(other) = self.unit_of_track.get(&track) {
+                return Err(contradicts(unit, &format!("unit {other}")));
+            }
+            check_name(place, "unit name", name)?;
+            if let Some(other) = self.unit_of_name.insert(name.clone(), unit) {
+                return Err(contradicts(unit, &format!("unit {other}")));
+            }
             let domain = self.domain_track(track).ok_or(TraceRunError::NoClock)?;
-            self.units.insert(unit, (domain, self.tracks[&track].name.clone()));
+            self.units.insert(unit, (domain, name.clone()));
             self.unit_of_track.insert(track, unit);
             for gap in self.early_gaps.remove(&track).unwrap_or_default() {
                 self.write(unit, &format!("# gap unit={unit} {gap}"))?;
@@ -318,6 +374,7 @@ impl TraceRun {
             domains: BTreeMap::new(),
             units: BTreeMap::new(),
             unit_of_track: BTreeMap::new(),
+            unit_of_name: BTreeMap::new(),
             early_gaps: BTreeMap::new(),
             kinds: BTreeMap::new(),
             logs: BTreeMap::new(),

@@ -7,6 +7,7 @@ use clockweave_validators::scan::{
     ReadError,
 };
 
+use super::input::FileDamage;
 use crate::progress::Progress;
 
 /// Where a packet is.
@@ -53,7 +54,7 @@ pub(crate) fn walk<V: Visitor>(
 ) -> Result<PrefixReport, WalkError<V::Error>> {
     let mut scanner = PrefixScanner::new(&PrefixOptions::default());
     let mut reader = EntryReader::new(source);
-    let mut shown = 0;
+    let (mut shown, mut end) = (0, 0);
     loop {
         let entry = match reader.next_entry() {
             Ok(Some(entry)) => entry,
@@ -62,8 +63,18 @@ pub(crate) fn walk<V: Visitor>(
                 let cut = Cut { offset: error.offset, reason: CutReason::Entry(error.fault) };
                 return Ok(scanner.finish(Some(cut)));
             }
+            Err(ReadError::Io { source, offset }) => {
+                return match FileDamage::of(&source) {
+                    Some(FileDamage(detail)) => {
+                        let reason = CutReason::File { detail: detail.clone() };
+                        Ok(scanner.finish(Some(Cut { offset: end, reason })))
+                    }
+                    None => Err(WalkError::Read(ReadError::Io { source, offset })),
+                };
+            }
             Err(error) => return Err(WalkError::Read(error)),
         };
+        end = entry.end();
         if let Err(cut) = scanner.accept(&entry) {
             return Ok(scanner.finish(Some(cut)));
         }

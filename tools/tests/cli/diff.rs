@@ -113,10 +113,10 @@ fn sides_that_are_nothing_are_refused() {
     fixture::run(&one);
     for (bytes, words) in [
         (&b"nonsense"[..], "begins with `nons`"),
-        (b"", "begins with ``"),
+        (b"", "an empty file"),
         (b"run\ttime_num\n", "merged log of several runs"),
-        (b"time_num\tand nothing else\n1\t2\n", "file:2: found `1\\t2`, expected the twelve columns"),
-        (b"time_num\n1\t1", "file:2"),
+        (b"time flies\nfoo bar\n", "file:1: found `time flies`, expected the names of the twelve columns"),
+        (b"time_num\tand nothing else\n1\t2\n", "file:1: found `time_num\\tand nothing else`"),
         (&[0x0a, 2, 0x50, 2, 0x0a, 9], "damaged at byte 4"),
     ] {
         fs::write(&file, bytes).unwrap();
@@ -128,4 +128,56 @@ fn sides_that_are_nothing_are_refused() {
     let log = one.join("text-domain-sm.log");
     fs::write(&log, fs::read_to_string(&log).unwrap() + "torn").unwrap();
     diff(&one, &one, &[]).expect(2, &["text-domain-sm.log", "no line feed"]);
+}
+
+/// What a unit is called in a gap does not matter, which unit it is does.
+#[test]
+fn losses_are_those_of_a_unit() {
+    let place = tempfile::tempdir().unwrap();
+    let with = |name: &str, unit: &str, gap: &str| {
+        let dir = place.path().join(name);
+        fixture::run(&dir);
+        let manifest = fixture::MANIFEST.replace("\"unit\":\"producer\"", &format!("\"unit\":\"{unit}\""));
+        fs::write(dir.join("clock-manifest.json"), manifest).unwrap();
+        let log = dir.join("text-domain-sm.log");
+        let text = fs::read_to_string(&log).unwrap();
+        fs::write(&log, text + gap + "\n").unwrap();
+        dir
+    };
+    let by_id = with("id", "producer", "# gap unit=1 ordinal=3 count=4 cycle=2 phase=1");
+    let by_name = with("name", "producer", "# gap unit=producer ordinal=03 count=4 cycle=002 phase=1");
+    diff(&by_id, &by_name, &[]).expect(0, &[]);
+    // A merged log is a side, too.
+    let merged = place.path().join("merged.tsv");
+    run(["merge".as_ref(), by_id.as_os_str(), "-o".as_ref(), merged.as_os_str()]).expect(0, &[]);
+    diff(&merged, &by_name, &[]).expect(0, &[]);
+    let odd = with("odd", "a count=1 b", "# gap unit=1 ordinal=3 count=30 cycle=2 phase=1");
+    let report = diff(&odd, &odd, &["--json"]).expect(0, &[]).json();
+    assert_eq!(report["losses"][0]["lost_events"], 30);
+    let other = with("other", "producer", "# gap unit=1 ordinal=3 count=4 cycle=2 phase=0");
+    assert!(diff(&by_id, &other, &[]).expect(1, &[]).text().contains("not the same ones"));
+    fs::write(&merged, fs::read_to_string(&merged).unwrap() + "# gap unit=producer count=1\n").unwrap();
+    diff(&merged, &by_id, &[])
+        .expect(2, &["merged.tsv:9: found `# gap unit=producer count=1`, expected a gap"]);
+}
+
+/// A merged log is looked at as a run's own logs are: each row, and their order.
+#[test]
+fn a_merged_log_as_found_is_checked() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("log");
+    let lines: Vec<&str> = fixture::MERGED.lines().collect();
+    let of = |rows: &[&str]| [&lines[..1], rows].concat().join("\n") + "\n";
+    fs::write(&log, of(&lines[1..])).unwrap();
+    diff(&log, &log, &[]).expect(0, &[]);
+    for (rows, words) in [
+        (of(&[lines[2], lines[1]]), "log:3: found `0\\t1\\t0\\t1\\tproducer"),
+        (of(&[lines[1], lines[1]]), "log:3: "),
+        (of(&["foo bar"]), "log:2: found `foo bar`, expected the twelve columns"),
+        (lines[1..].join("\n") + "\n", "found a file that begins with"),
+    ] {
+        fs::write(&log, rows).unwrap();
+        diff(&log, &log, &[]).expect(2, &[words]);
+    }
+    diff(&log, &log, &["--memory", "0"]).expect(2, &["--memory 0: expected at least 1MiB"]);
 }

@@ -70,3 +70,22 @@ fn compressed_files_are_read_through() {
     assert_eq!((&packed["file_codec"], &plain["file_codec"]), (&"zstd".into(), &"none".into()));
     assert_eq!((&packed["tracks"], &packed["events"]), (&plain["tracks"], &plain["events"]));
 }
+
+/// A trace in a gzip or zstd file that ends early is shown as far as it goes, as any other that is damaged.
+#[test]
+fn a_damaged_compressed_file_is_shown_up_to_the_damage() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("t");
+    // More than a block of zstd's.
+    let sample = fs::read(SAMPLE).unwrap().repeat(8);
+    let packets = boundaries(&sample).len();
+    for packed in [crate::salvage::gzip(&sample), zstd::encode_all(&sample[..], 3).unwrap()] {
+        fs::write(&path, &packed).unwrap();
+        assert_eq!(inspect(&path, &["--json"]).expect(0, &[]).json()["packets"], packets);
+        fs::write(&path, &packed[..packed.len() - 3]).unwrap();
+        let report = inspect(&path, &["--json"]).expect(1, &["the compressed file is damaged"]).json();
+        assert_eq!(report["complete"], false);
+        let shown = report["packets"].as_u64().unwrap();
+        assert!(shown > 0 && shown <= packets as u64, "{shown}");
+    }
+}

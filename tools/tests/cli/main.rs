@@ -26,6 +26,7 @@ mod report_sql;
 mod reports;
 mod runqueue;
 mod salvage;
+mod trace_runs;
 mod validate;
 mod validate_database;
 mod validate_hostile;

@@ -211,3 +211,74 @@ fn odd_sizes_and_formats_are_usage_errors() {
     merge(place.path(), &["--memory", "lots"]).expect(2, &["256MiB"]);
     merge(place.path(), &["--format", "xml"]).expect(2, &["tsv"]);
 }
+
+/// Of several runs a gap names its run; in one it names its unit, as the rows do.
+#[test]
+fn a_gap_says_whose_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let (one, two) = (place.path().join("one"), place.path().join("two"));
+    for (dir, id) in [(&one, "hand"), (&two, "other")] {
+        fixture::run(dir);
+        for file in ["clock-manifest.json", "text-domain-sm.log", "text-domain-lts.log"] {
+            let text = fs::read_to_string(dir.join(file)).unwrap();
+            let text = text
+                .replace("\"run_id\":\"hand\"", &format!("\"run_id\":\"{id}\""))
+                .replace("run=hand", &format!("run={id}"));
+            let gap =
+                if file.contains("sm") { "# gap unit=1 ordinal=03 count=4 cycle=2 phase=1\n" } else { "" };
+            fs::write(dir.join(file), text + gap).unwrap();
+        }
+    }
+    let gaps = |runs: &[&Path]| -> Vec<String> {
+        let ran = run([OsStr::new("merge")].into_iter().chain(runs.iter().map(|run| run.as_os_str())))
+            .expect(0, &[]);
+        ran.text().lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect()
+    };
+    assert_eq!(gaps(&[&one]), ["# gap unit=producer ordinal=3 count=4 cycle=2 phase=1"]);
+    assert_eq!(
+        gaps(&[&one, &two]),
+        ["hand", "other"]
+            .map(|run| format!("# gap run={run} unit=producer ordinal=3 count=4 cycle=2 phase=1"))
+    );
+    // Almost a gap is none of the comments that may be passed over.
+    for gap in
+        ["#gap unit=1 ordinal=3 count=4 cycle=2 phase=1", "# gap\tunit=1 ordinal=3 count=4 cycle=2 phase=1"]
+    {
+        let log = one.join("text-domain-sm.log");
+        let text = fs::read_to_string(&log).unwrap();
+        fs::write(&log, text.replace("# gap unit=1 ordinal=03 count=4 cycle=2 phase=1", gap)).unwrap();
+        run([OsStr::new("merge"), one.as_os_str()]).expect(2, &["text-domain-sm.log:6: "]);
+        fs::write(&log, text).unwrap();
+    }
+}
+
+/// `collect` lists every line, however many.
+#[test]
+fn all_refused_lines_are_listed() {
+    let place = tempfile::tempdir().unwrap();
+    fixture::run(place.path());
+    let log = place.path().join("text-domain-sm.log");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text + &"nonsense\n".repeat(250)).unwrap();
+    let listed = |text: &str| {
+        text.lines().filter(|line| line.starts_with("warning: ") && line.contains(".log:")).count()
+    };
+    let merge = |mode: &str| run(["merge", "--on-error", mode, place.path().to_str().unwrap()]);
+    let collected = merge("collect").expect(2, &["250 lines were refused"]);
+    assert_eq!(listed(&collected.stderr), 250);
+    let skipped = merge("skip").expect(1, &["150 more refused lines are not listed"]);
+    assert_eq!(listed(&skipped.stderr), 100);
+}
+
+/// What a trace cannot hold is told once, and not as a recording that was left open.
+#[test]
+fn a_refused_trace_is_told_in_its_own_words() {
+    let place = tempfile::tempdir().unwrap();
+    fixture::run(place.path());
+    let log = place.path().join("text-domain-sm.log");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text.replace("1\t2\t1\t0\t1\n", "1\t2\t4294967296\t0\t1\n")).unwrap();
+    let ran =
+        run(["merge", "--format", "pftrace", place.path().to_str().unwrap()]).expect(2, &["4294967296"]);
+    assert!(!ran.stderr.contains("was not closed"), "{}", ran.stderr);
+}

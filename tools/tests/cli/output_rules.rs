@@ -104,3 +104,45 @@ fn new_files_have_the_permissions_of_new_files() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&out), mode(&input));
 }
+
+/// A picture, a report or what goes to stdout never takes the place of what is being read.
+#[cfg(unix)]
+#[test]
+fn files_of_a_run_are_inputs() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    fixture::run(&dir);
+    let trace = dir.join("timeline.pftrace");
+    fs::write(&trace, RAW_TRACE).unwrap();
+    let log = dir.join("text-domain-sm.log");
+    let before = fs::read(&log).unwrap();
+    run([
+        OsStr::new("open"),
+        dir.as_os_str(),
+        OsStr::new("--force"),
+        OsStr::new("--screenshot"),
+        trace.as_os_str(),
+    ])
+    .expect(2, &["same file as the input"]);
+    for option in ["--junit", "--sarif", "--db"] {
+        run([
+            OsStr::new("validate"),
+            dir.as_os_str(),
+            OsStr::new("--force"),
+            OsStr::new(option),
+            log.as_os_str(),
+        ])
+        .expect(2, &["same file as the input"]);
+    }
+    let appended = |words: &[&str], file: &Path| {
+        let out = File::options().append(true).open(file).unwrap();
+        let ran = clockweave().args(words).arg(&dir).stdout(out).output().unwrap();
+        Ran::from(ran).expect(2, &["same file as the input"]);
+    };
+    appended(&["diff", dir.to_str().unwrap()], &log);
+    appended(&["validate"], &log);
+    let out = File::options().append(true).open(&trace).unwrap();
+    let ran = clockweave().arg("inspect").arg(&trace).stdout(out).output().unwrap();
+    Ran::from(ran).expect(2, &["same file as the input"]);
+    assert_eq!((fs::read(&log).unwrap(), fs::read(&trace).unwrap()), (before, RAW_TRACE.to_vec()));
+}

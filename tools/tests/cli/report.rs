@@ -367,9 +367,20 @@ fn what_cannot_be_known_is_left_out() {
     let of = |name: &str| found[name].as_str();
     assert_eq!((of("fifo.1.mean"), of("fifo.1.max")), ("7/1000000000", "3/400000000"));
     assert_eq!((of("fifo.1.unmatched"), of("fifo.1.consumed"), of("run.lost_events")), ("3", "3", "1"));
-    for unknown in ["occupancy.mean", "occupancy.max", "full.time", "full.edges", "empty.share"] {
-        assert_eq!(found[&format!("fifo.1.{unknown}")], "", "{unknown}");
+    let unknown = [
+        "occupancy.mean",
+        "occupancy.max",
+        "full.time",
+        "full.edges",
+        "empty.share",
+        "throughput.per_second",
+        "throughput.per_edge",
+    ];
+    let of_fifo = unknown.iter().map(|name| format!("fifo.1.{name}"));
+    for unknown in of_fifo.chain(["unit.w.utilisation".to_owned()]) {
+        assert_eq!(found[&unknown], "", "{unknown}");
     }
+    assert_ne!(found["unit.r.utilisation"], "");
     report(place.path(), &["--assert", "fifo.1.occupancy.max <= 99"])
         .expect(1, &["fifo.1.occupancy.max is not known, expected <= 99"]);
     let words = report(place.path(), &[]).expect(0, &[]);

@@ -43,6 +43,12 @@ pub enum CutReason {
         /// What is wrong there.
         detail: String,
     },
+    /// The file that holds the trace is compressed as a whole, and damaged.
+    #[error("in the decompressed trace: the compressed file is damaged behind it: {detail}")]
+    File {
+        /// What its decompressor says.
+        detail: String,
+    },
     /// A wrapper inside a wrapper, which makes the importer abort.
     #[error("byte {at} of the wrapper's content: found a wrapper inside a wrapper, expected plain packets")]
     Nested {

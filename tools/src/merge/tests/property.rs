@@ -172,8 +172,14 @@ fn expected(runs: &[Recorded], asked: &Asked) -> String {
         text.insert_str(0, "run\t");
     }
     for (run, event) in taken {
-        if event.lost.is_some() {
-            text += &run.line(event);
+        if let Some(lost) = event.lost {
+            // With the unit's name, and the run's where there are several.
+            let Event { cycle, phase, ordinal, .. } = event;
+            let run_id = if several { format!("run={} ", run.name) } else { String::new() };
+            let unit = &run.units[event.unit].1;
+            text += &format!(
+                "# gap {run_id}unit={unit} ordinal={ordinal} count={lost} cycle={cycle} phase={phase}\n"
+            );
         } else {
             if several {
                 text += run.name;
