@@ -373,6 +373,8 @@ impl Machine {
         let c = &self.cpus[cpu];
         let parked = self.threads.iter().filter(|slot| slot.state == State::Parked && slot.home == cpu);
         let deadline = parked.filter_map(|slot| slot.deadline).min();
+        // Who left the CPU later than that is woken at once.
+        let deadline = deadline.map(|at| at.max(self.now));
         let deadline = deadline.filter(|_| self.variant != Variant::DeafTimer);
         let Some(thread) = c.running else {
             let retry = (c.backoff > self.now && self.cpus.iter().any(|other| other.surplus > 0))

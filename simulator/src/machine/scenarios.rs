@@ -113,6 +113,13 @@ pub const SCENARIOS: &[Scenario] = &[
         finishes: false,
     },
     Scenario {
+        name: "short-waits",
+        summary: "threads that wait for less than leaving the CPU takes",
+        build: short_waits,
+        shares: None,
+        finishes: true,
+    },
+    Scenario {
         name: "lend-then-block",
         summary: "a thread lends its rank to the one it then waits for, among threads that compute",
         build: lend_then_block,
@@ -282,6 +289,21 @@ fn park_race() -> Workload {
     for (first, period) in [(120 * US, 120 * US), (170 * US, 500 * US)] {
         work.devices.push(Device { channel, cpu: 1, first, period, count: 30 });
     }
+    work
+}
+
+fn short_waits() -> Workload {
+    let mut work = Workload::new(2, 20 * MS);
+    (work.quantum, work.slice, work.park) = (50 * US, 100 * US, 100 * US);
+    let job = work.job("short");
+    let channel = work.channel();
+    for cpu in 0..2 {
+        let block = Op::Block { channel, patience: Some((20 + 10 * cpu as u64) * US) };
+        work.thread(&format!("asker-{cpu}"), job, cpu, &[block, Op::Run(10 * US)]).rounds = 20;
+        work.thread(&format!("sleeper-{cpu}"), job, cpu, &[Op::Sleep(10 * US), Op::Run(30 * US)]).rounds = 20;
+    }
+    let script = [Op::Run(50 * US), Op::Wake { channel, all: false }];
+    work.thread("poster", job, 0, &script).rounds = 20;
     work
 }
 

@@ -96,3 +96,22 @@ fn who_is_refused_waits_a_quantum() {
     let (_, steps) = ran(work);
     assert!((30..=60).contains(&steps), "{steps}");
 }
+
+/// Leaving the CPU takes 1 ms, and the sleep 10 us: whoever sleeps is woken at the time that it has left, never before, and
+/// runs for 5 us. From 1 us on, when the thread is there.
+#[test]
+fn a_sleep_shorter_than_leaving_ends_when_it_has_left() {
+    let mut work = Workload::new(1, 4 * MS);
+    work.park = MS;
+    let job = work.job("job");
+    work.thread("sleeper", job, 0, &[Op::Sleep(10_000), Op::Run(5_000)]);
+    let (mut machine, _) = ran(work);
+    let log = machine.take_log();
+    let wakes: Vec<u64> = log
+        .iter()
+        .filter(|happened| matches!(happened.what, Happening::Waking { .. }))
+        .map(|happened| happened.ns)
+        .collect();
+    assert_eq!(wakes, [1_001_000, 2_006_000, 3_011_000]);
+    assert!(log.is_sorted_by_key(|happened| happened.ns), "time does not go back");
+}

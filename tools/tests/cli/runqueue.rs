@@ -321,6 +321,8 @@ fn machines_are_recorded_as_everything_else_is() {
     for (name, options) in [
         ("full", &["--view", "full", "--args", "annotations", "--compress", "none", "--time", "20ms"][..]),
         ("set", &["--set", "units.machine.slice=2ms", "--set", "units.machine.seed=7", "--time", "20ms"]),
+        // Leaving a CPU takes longer than some sleeps.
+        ("park", &["--set", "units.machine.park=1ms", "--time", "20ms"]),
         ("batches", &["--batches", "20000000", "--compress", "deflate:9"]),
     ] {
         recorded(name, options).expect(0, &["simulated time  19,999,999 ns"]);
