@@ -98,8 +98,9 @@ fn contradictions_are_refused_with_their_place() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("t.pftrace");
     let long = "n".repeat(1025);
-    type Build<'a> = &'a dyn Fn(&mut Vec<u8>);
-    let cases: [(&[(u64, &str)], Build<'_>, &str); 8] = [
+    /// Units by track, events, words.
+    type Case<'a> = (&'a [(u64, &'a str)], &'a dyn Fn(&mut Vec<u8>), &'a str);
+    let cases: [Case<'_>; 8] = [
         // The clock's own track has no description.
         (&[], &|trace| event(1, 0, 7, "user", trace), "without a described track"),
         (&[(11, "a\tb")], &|trace| event(1, 0, 11, "user", trace), "found the unit name \"a\\tb\""),
