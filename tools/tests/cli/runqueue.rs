@@ -287,6 +287,25 @@ fn packets_that_are_missing_are_missed() {
     assert!(laws(&dir).0.contains("packets"), "{left_out} packets left out");
 }
 
+/// A packet that says something else than its event: another thread, another CPU.
+#[test]
+fn packets_say_what_their_events_do() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    record(&dir, [(recorded("mixed"), Variant::Sound)], 20 * MS);
+    let path = dir.join("timeline.pftrace");
+    let bytes = fs::read(&path).unwrap();
+    let position = |wanted: &[u8]| bytes.windows(wanted.len()).rposition(|found| found == wanted).unwrap();
+    // `sched_switch.next_pid` (field 6) 1008 becomes 1009; `sched_waking.target_cpu` (field 5) 2 becomes 3, behind
+    // `success` (field 4).
+    for (wanted, byte) in [(&[0x30, 0xf0, 0x07][..], 1), (&[0x20, 1, 0x28, 2], 3)] {
+        let mut changed = bytes.clone();
+        changed[position(wanted) + byte] += 1;
+        fs::write(&path, &changed).unwrap();
+        assert!(laws(&dir).0.contains("packets"), "{wanted:?}");
+    }
+}
+
 #[test]
 fn machines_share_a_trace() {
     let place = tempfile::tempdir().unwrap();
