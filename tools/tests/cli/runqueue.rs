@@ -306,6 +306,32 @@ fn packets_say_what_their_events_do() {
     }
 }
 
+/// What the laws rest on is stated twice, in the manifest and in the trace.
+#[test]
+fn the_facts_of_a_machine_are_those_of_the_manifest() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    record(&dir, [(recorded("pinned"), Variant::Sound), (recorded("fairness"), Variant::Sound)], 10 * MS);
+    on(&["validate"], &dir).expect(0, &[]);
+    let path = dir.join("clock-manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (from, to, words) in [
+        ("\"patience_ns\": ", "\"patience_ns\": 1", "found patience"),
+        ("\"slice_ns\": ", "\"slice_ns\": 1", "found r 3000000"),
+        ("\"weight\": ", "\"weight\": 1", "found weight"),
+        (
+            "\"cpus\": [\n              0\n",
+            "\"cpus\": [\n              1\n",
+            "found mask 1 in the trace, expected 2",
+        ),
+    ] {
+        assert!(text.contains(from), "{from} {text}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let ran = on(&["validate"], &dir).expect(1, &[]);
+        assert!(ran.text().contains("FAILED  manifest") && ran.text().contains(words), "{}", ran.text());
+    }
+}
+
 #[test]
 fn machines_share_a_trace() {
     let place = tempfile::tempdir().unwrap();

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use num_bigint::BigUint;
 
+use super::runqueue::FACTS;
 use super::tracks::Tracks;
 use crate::engine::{Cell, EngineError, Row, Session};
 use crate::report::{Check, CheckReport, Finding};
-use crate::run::{Domain, Manifest};
+use crate::run::{Domain, Machine, Manifest};
 
 const STATEMENTS: &str = include_str!("../../checks/manifest.sql");
 const HINT: &str = "manifest and trace were not written by the same run, or one of them was changed";
@@ -19,6 +20,34 @@ const HINT: &str = "manifest and trace were not written by the same run, or one 
 const NUMBERS: [&str; 5] =
     ["debug.id", "debug.period_num", "debug.period_den", "debug.phase_num", "debug.phase_den"];
 const RUN_ID: &str = "debug.run_id";
+
+/// What is stated of a thread, in the names of the facts.
+const THREAD_FACTS: [&str; 8] = ["weight", "mask", "r", "q", "latency", "patience", "section", "steady"];
+
+/// The threads of machines, in order: the CPUs of a machine follow those of the one before.
+fn expected_threads(machines: &[Machine]) -> Vec<(String, [i64; 8])> {
+    let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let (mut threads, mut first) = (Vec::new(), 0u32);
+    for machine in machines {
+        for thread in &machine.threads {
+            let bit = |cpu: &u32| cpu.checked_add(first).and_then(|cpu| 1i64.checked_shl(cpu)).unwrap_or(0);
+            let mask = thread.cpus.iter().fold(0, |mask, cpu| mask | bit(cpu));
+            let weight = machine.jobs.get(thread.job).map_or(0, |job| int(job.weight));
+            let times = [
+                machine.slice_ns,
+                machine.quantum_ns,
+                machine.latency_ns,
+                machine.patience_ns,
+                machine.section_ns,
+            ];
+            let [slice, quantum, latency, patience, section] = times.map(int);
+            let facts = [weight, mask, slice, quantum, latency, patience, section, machine.steady.into()];
+            threads.push((thread.name.clone(), facts));
+        }
+        first = first.saturating_add(machine.cpus);
+    }
+    threads
+}
 
 /// The tracks that a trace says are its clocks'.
 pub(crate) type DomainTracks = BTreeMap<u32, usize>;
@@ -77,6 +106,7 @@ pub(crate) fn check(
         return Ok((comparison.check.skip("the trace does not state its clocks"), DomainTracks::new()));
     }
     comparison.tree();
+    comparison.machines(session)?;
     if !prefix {
         comparison.completeness();
     }
@@ -184,6 +214,44 @@ impl Comparison<'_> {
                 });
             }
         }
+    }
+
+    /// The trace states the threads of the manifest's machines, in their order, with the numbers that the laws rest on.
+    fn machines(&mut self, session: &mut Session) -> Result<(), EngineError> {
+        let mut expected = expected_threads(&self.manifest.machines).into_iter();
+        if expected.len() == 0 {
+            return Ok(());
+        }
+        let Self { check, .. } = self;
+        // A thread that ended and begins again is two to the importer.
+        let query = format!(
+            "{FACTS} SELECT MIN(name), {} FROM cfg GROUP BY tid ORDER BY tid",
+            THREAD_FACTS.join(", ")
+        );
+        session.query("manifest machines", &query, |row| -> Result<(), EngineError> {
+            check.rows += 1;
+            let found = (row.text(0)?.into_owned(), THREAD_FACTS.iter().zip(1..).map(|(_, at)| row.int(at)));
+            let (name, facts) = (found.0, found.1.collect::<Result<Vec<i64>, _>>()?);
+            let Some((known, numbers)) = expected.next() else {
+                check.find(|| Finding::new(format!("found thread {name:?}, which the manifest does not list")).hint(HINT));
+                return Ok(());
+            };
+            if name != known {
+                check.find(|| Finding::new(format!("found thread {name:?}, expected {known:?} of the manifest")).hint(HINT));
+            }
+            let stated = THREAD_FACTS.iter().zip(facts.iter().zip(&numbers));
+            for (what, (found, expected)) in stated.filter(|(_, (found, expected))| found != expected) {
+                check.find(|| {
+                    Finding::new(format!("thread {known}: found {what} {found} in the trace, expected {expected} of the manifest"))
+                        .hint(HINT)
+                });
+            }
+            Ok(())
+        })?;
+        for (name, _) in expected {
+            check.find(|| Finding::new(format!("thread {name}: the trace does not state it")).hint(HINT));
+        }
+        Ok(())
     }
 
     /// Every clock of the manifest is stated.

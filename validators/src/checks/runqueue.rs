@@ -8,7 +8,7 @@
 use crate::engine::{EngineError, Session};
 use crate::report::{Check, CheckReport, Finding};
 
-const FACTS: &str = include_str!("../../checks/runqueue_facts.sql");
+pub(super) const FACTS: &str = include_str!("../../checks/runqueue_facts.sql");
 const POINTS: &str = include_str!("../../checks/runqueue_points.sql");
 
 /// A law.

@@ -54,6 +54,35 @@ pub(crate) struct Fifo {
     pub(crate) reader: u32,
 }
 
+/// A modelled machine, as far as the laws of scheduling rest on it.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Machine {
+    pub(crate) cpus: u32,
+    pub(crate) slice_ns: u64,
+    pub(crate) quantum_ns: u64,
+    pub(crate) latency_ns: u64,
+    pub(crate) section_ns: u64,
+    pub(crate) patience_ns: u64,
+    pub(crate) steady: bool,
+    pub(crate) jobs: Vec<MachineJob>,
+    pub(crate) threads: Vec<MachineThread>,
+}
+
+/// A job of a machine.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct MachineJob {
+    pub(crate) weight: u64,
+}
+
+/// A thread of a machine.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct MachineThread {
+    pub(crate) name: String,
+    pub(crate) job: usize,
+    /// Where it may run.
+    pub(crate) cpus: Vec<u32>,
+}
+
 /// What a run is made of.
 #[derive(Clone, Debug)]
 pub(crate) struct Manifest {
@@ -65,6 +94,7 @@ pub(crate) struct Manifest {
     pub(crate) kinds: Vec<String>,
     /// By id; empty where the recorder wrote no table of them.
     pub(crate) fifos: BTreeMap<u64, Fifo>,
+    pub(crate) machines: Vec<Machine>,
     kind_of_name: BTreeMap<Vec<u8>, u16>,
     unit_of_id: BTreeMap<u64, u32>,
 }
@@ -82,6 +112,8 @@ struct File {
 struct Extension {
     #[serde(default)]
     fifos: Vec<FileFifo>,
+    #[serde(default)]
+    machines: Vec<Machine>,
 }
 
 #[derive(Deserialize)]
@@ -142,10 +174,12 @@ impl Manifest {
         for (position, name) in kinds.iter().enumerate() {
             kind_of_name.insert(name.clone().into_bytes(), index(position)?);
         }
-        let fifos = fifos(file.clockweave.map(|extension| extension.fifos).unwrap_or_default(), &units)?;
+        let (listed, machines) =
+            file.clockweave.map(|extension| (extension.fifos, extension.machines)).unwrap_or_default();
+        let fifos = fifos(listed, &units)?;
         let unit_of_id =
             (0..).zip(&units).map(|(position, unit): (u32, &Unit)| (unit.id, position)).collect();
-        Ok(Self { run_id: file.run_id, domains, units, kinds, fifos, kind_of_name, unit_of_id })
+        Ok(Self { run_id: file.run_id, domains, units, kinds, fifos, machines, kind_of_name, unit_of_id })
     }
 
     /// The kind of an event name.

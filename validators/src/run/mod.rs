@@ -13,7 +13,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 pub(crate) use log::{Log, LogFault, LogGap, LogLine, LogRow};
-pub(crate) use manifest::{Domain, Fifo, Manifest, Unit};
+pub(crate) use manifest::{Domain, Fifo, Machine, Manifest, Unit};
 pub(crate) use stats::{Stats, StreamTotals};
 
 use crate::printable::printable;
