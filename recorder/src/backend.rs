@@ -61,6 +61,7 @@ impl Drop for Farewell {
     fn drop(&mut self) {
         let lost = std::thread::panicking();
         self.0.fail(if lost { RecordError::BackendLost } else { RecordError::Closed });
+        self.0.frontier.leave();
     }
 }
 

@@ -396,6 +396,16 @@ impl RecorderBuilder {
         if !check_printable(&self.run_id, 128) {
             return Err(RecordError::bad_name("run id", &self.run_id));
         }
+        if !check_printable(&self.tool_version, 128) {
+            return Err(RecordError::bad_name("tool version", &self.tool_version));
+        }
+        for fifo in self.fifos.values() {
+            let names =
+                [("FIFO", &fifo.name), ("FIFO's writer", &fifo.writer), ("FIFO's reader", &fifo.reader)];
+            if let Some((what, name)) = names.into_iter().find(|(_, name)| !check_printable(name, 128)) {
+                return Err(RecordError::bad_name(what, name));
+            }
+        }
         let roster = self.declared.freeze();
         let fifos: Vec<FifoEntry> = self.fifos.into_values().collect();
         let shown = if self.view == View::Full { &fifos[..] } else { &[] };

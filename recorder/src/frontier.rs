@@ -105,6 +105,8 @@ struct State<E> {
     nudged: bool,
     asleep: bool,
     closing: bool,
+    /// The backend has ended: what is in the rings stays there.
+    ended: bool,
     flushes_asked: u64,
     flushes_done: u64,
     room_waits: Waits,
@@ -152,6 +154,7 @@ impl<E: Clone> Frontier<E> {
             nudged: false,
             asleep: false,
             closing: false,
+            ended: false,
             flushes_asked: 0,
             flushes_done: 0,
             room_waits: Waits::default(),
@@ -335,6 +338,22 @@ impl<E: Clone> Frontier<E> {
         let mut state = self.lock();
         state.closing = true;
         self.rouse(&mut state);
+    }
+
+    /// Says that the backend has ended, whatever ended it.
+    pub(crate) fn leave(&self) {
+        self.lock().ended = true;
+        self.flushed.notify_all();
+    }
+
+    /// Once the run is being closed, waits until the backend has ended, and what it left in the rings is lost. Whether
+    /// it is.
+    pub(crate) fn wait_for_end(&self) -> bool {
+        let mut state = self.lock();
+        while state.closing && !state.ended {
+            state = self.wait(&self.flushed, state);
+        }
+        state.closing
     }
 
     /// How long was waited for room, and for the watermark.

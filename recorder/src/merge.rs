@@ -327,8 +327,9 @@ impl Merge {
                 continue;
             }
             let domain = &self.clocks[inlet.domain].domain;
-            let beyond = bound.and_then(|bound| domain.edge_at_or_after(&bound).ok()).unwrap_or(u64::MAX);
-            while inlet.ring.peek(0, CYCLE).is_some_and(|cycle| cycle < beyond) {
+            // Where no edge is behind the bound, all are before it, the last one there is, too.
+            let beyond = bound.and_then(|bound| domain.edge_at_or_after(&bound).ok());
+            while inlet.ring.peek(0, CYCLE).is_some_and(|cycle| beyond.is_none_or(|beyond| cycle < beyond)) {
                 if self.backlog.free == NONE {
                     inlet.ring.give_back();
                     return false;
@@ -343,7 +344,8 @@ impl Merge {
 
     /// Display nanosecond of the last record that was seen of `stream`.
     pub(crate) fn latest(&self, stream: usize) -> Option<u64> {
-        let inlet = &self.inlets[stream];
+        // A run without streams has none.
+        let inlet = self.inlets.get(stream)?;
         let cycle = inlet.ring.peek(inlet.ring.available().checked_sub(1)?, CYCLE)?;
         Some(self.clocks[inlet.domain].at(cycle).ns)
     }

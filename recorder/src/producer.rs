@@ -341,13 +341,17 @@ impl Producer {
         self.ring.stop();
         let records = self.announce();
         let ended = self.control.frontier.end(self.stream, records);
-        match settled.and(ended) {
-            Err(RecordError::Closed) => {
-                let left: u64 = self.ring.left().map(|words| packed::events(&words)).sum();
-                let lost = left + self.gap.as_ref().map_or(0, |gap| gap.count);
-                Err(RecordError::ClosedEarly { unit: self.unit.to_string(), lost })
-            }
-            other => other,
+        let answer = settled.and(ended);
+        if !matches!(answer, Ok(()) | Err(RecordError::Closed)) {
+            return answer;
+        }
+        // What is still being written is not lost, and what comes behind the last look is.
+        let closing = self.control.frontier.wait_for_end();
+        let left: u64 = self.ring.left().map(|words| packed::events(&words)).sum();
+        let lost = left + self.gap.as_ref().map_or(0, |gap| gap.count);
+        match answer {
+            Ok(()) if !closing || lost == 0 => Ok(()),
+            _ => Err(RecordError::ClosedEarly { unit: self.unit.to_string(), lost }),
         }
     }
 }

@@ -299,3 +299,80 @@ fn a_dropped_recorder_completes_its_files() {
     assert_eq!(values(dir.path()).len(), 10);
     assert!(!dir.path().join(STATS_FILE).exists());
 }
+
+/// Whatever is accepted is in the trace or told as lost, at whatever moment the run is closed: nothing is told that was
+/// written, and nothing is lost without a word.
+#[test]
+fn a_run_that_is_closed_in_the_middle_accounts_for_every_event() {
+    for round in 0..60u64 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut builder = workload::builder(dir.path());
+        builder.ring_capacity(Some(64)).text(false);
+        for unit in 1..=4 {
+            builder.add_stream(1, unit, &format!("unit-{unit}")).unwrap();
+        }
+        let (mut recorder, producers) = builder.start_independent().unwrap();
+        let (send, running) = channel();
+        let threads: Vec<_> = producers
+            .into_iter()
+            .map(|mut producer| {
+                let send = send.clone();
+                std::thread::spawn(move || {
+                    let mut accepted = 0;
+                    while event(&mut producer, accepted).is_ok() {
+                        accepted += 1;
+                        if accepted.is_multiple_of(20) && producer.advance(accepted).is_err() {
+                            break;
+                        }
+                        if accepted == 20 * (1 + round) {
+                            send.send(()).unwrap();
+                        }
+                    }
+                    match producer.finish() {
+                        Err(RecordError::ClosedEarly { lost, .. }) => (accepted, lost),
+                        other => panic!("{other:?}"),
+                    }
+                })
+            })
+            .collect();
+        running.recv().unwrap();
+        let stats = recorder.close(RunTotals::default()).unwrap();
+        let (accepted, lost) = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .fold((0, 0), |sum, (accepted, lost)| (sum.0 + accepted, sum.1 + lost));
+        assert_eq!(stats.events + lost, accepted, "round {round}");
+    }
+}
+
+/// More than a ring takes at the last cycle that there is.
+#[test]
+fn the_last_cycle_is_no_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut builder = workload::builder(dir.path());
+    builder.ring_capacity(Some(4));
+    // 2^64 - 1 edges at 4 GHz are 146 years.
+    builder.domain(&workload::domain(9, "fast", "4GHz", 0)).unwrap();
+    builder.add_stream(9, 1, "unit").unwrap();
+    let (mut recorder, mut producers) = builder.start_independent().unwrap();
+    for value in 0..20 {
+        producers[0].record(u64::MAX, KindId::USER, 0, value, 0, Phase::Commit).unwrap();
+    }
+    producers[0].finish().unwrap();
+    assert_eq!(recorder.close(RunTotals::default()).unwrap().events, 20);
+    assert_eq!(values(dir.path()), (0..20).map(|value| (1, value)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_run_without_streams_is_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = |name: &str| workload::builder(&dir.path().join(name));
+    let (mut recorder, producers) = builder("independent").start_independent().unwrap();
+    assert!(producers.is_empty());
+    recorder.flush().unwrap();
+    assert_eq!(recorder.close(RunTotals::default()).unwrap().events, 0);
+    let (mut recorder, _) = builder("coordinated").start_coordinated().unwrap();
+    recorder.advance(9).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(recorder.close(RunTotals::default()).unwrap().events, 0);
+}
