@@ -203,6 +203,7 @@ impl Machine {
     /// Does one of the things due next. `false` once nothing is due before the end.
     pub fn step(&mut self, choices: &mut Choices) -> bool {
         let Some(at) = self.next_time() else { return false };
+        assert!(at >= self.now, "time goes back from {} to {at} ns", self.now);
         self.now = at;
         self.steps += 1;
         if !std::mem::replace(&mut self.started, true) {

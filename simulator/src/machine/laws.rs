@@ -376,3 +376,74 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::choice::Choices;
+    use super::super::scenarios::SCENARIOS;
+    use super::super::state::Message;
+    use super::super::variant::Variant;
+    use super::*;
+
+    /// The machine of a scenario, stepped until `found`.
+    fn stepped(name: &str, found: impl Fn(&Machine) -> bool) -> Machine {
+        let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).unwrap();
+        let mut machine = Machine::new((scenario.build)(), Variant::Sound).unwrap();
+        let mut choices = Choices::first();
+        while !found(&machine) {
+            assert!(machine.step(&mut choices), "{name}: it never comes to that");
+        }
+        assert_eq!(machine.broken(false, &mut Reach::default()), []);
+        machine
+    }
+
+    fn laws(machine: &Machine) -> Vec<Law> {
+        machine.broken(false, &mut Reach::default()).iter().map(|violation| violation.law).collect()
+    }
+
+    /// A thread in a queue is in no letter, too.
+    #[test]
+    fn a_second_place_is_found() {
+        let ready = |machine: &Machine| {
+            machine.threads.iter().position(|thread| matches!(thread.state, State::Ready(_)))
+        };
+        let mut machine = stepped("fairness", |machine| ready(machine).is_some());
+        let thread = ready(&machine).unwrap();
+        machine.send(0, 0, Message::Take(thread));
+        assert_eq!(laws(&machine), [Law::OnePlace]);
+    }
+
+    /// With a message of 1 us, a section of 50 us and 1 ns a real-time thread waits 51,001 ns and no longer.
+    #[test]
+    fn a_real_time_thread_waits_so_long_and_no_longer() {
+        let waits = |machine: &Machine| {
+            let fair = |cpu: &usize| {
+                let running = machine.cpus[*cpu].running;
+                running.is_some_and(|thread| machine.threads[thread].class == Class::Fair)
+            };
+            machine.threads.iter().position(|thread| {
+                matches!(thread.state, State::Ready(cpu) | State::Flying(cpu) if fair(&cpu))
+                    && thread.class == Class::RealTime
+            })
+        };
+        let mut machine =
+            stepped("real-time-latency", |machine| machine.now > 51_001 && waits(machine).is_some());
+        let thread = waits(&machine).unwrap();
+        machine.threads[thread].owed_since = machine.now - 51_001;
+        assert_eq!(laws(&machine), []);
+        machine.threads[thread].owed_since = machine.now - 51_002;
+        assert_eq!(laws(&machine), [Law::RealTimePrompt]);
+    }
+
+    /// A quantum of 50 us, and the 1 us of leaving a CPU.
+    #[test]
+    fn a_lend_buys_so_much_and_no_more() {
+        let lent = |machine: &Machine| machine.threads.iter().position(|thread| thread.lent.is_some());
+        let mut machine = stepped("lend-then-block", |machine| lent(machine).is_some());
+        let thread = lent(&machine).unwrap();
+        machine.threads[thread].borrowed = 51_000;
+        assert_eq!(laws(&machine), []);
+        machine.threads[thread].borrowed = 51_001;
+        assert_eq!(laws(&machine), [Law::LendBounded]);
+    }
+}

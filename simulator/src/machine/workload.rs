@@ -215,7 +215,9 @@ impl Workload {
     pub fn patience(&self) -> u64 {
         let weights = || self.jobs.iter().map(|job| job.weight);
         let (most, least) = (weights().max().unwrap_or(1), weights().min().unwrap_or(1));
+        let messages = self.latency.saturating_mul(2);
         let turn = self.slice.saturating_add(self.quantum).saturating_add(self.longest_section());
+        let turn = turn.saturating_add(messages);
         turn.saturating_mul(self.threads.len() as u64 + 1)
             .saturating_mul(most.div_ceil(least.max(1)))
             .min(i64::MAX as u64)

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clockweave_simulator::machine::{
-    Cause, Choices, Corpus, Demand, Expectation, GATES, Law, Machine, Op, SCENARIOS, SEEDS, Scenario, Share,
-    Spread, Variant, Workload, explore, shrink, sweep,
+    Cause, Choices, Corpus, Demand, Expectation, GATES, Gate, Law, Machine, Op, SCENARIOS, SEEDS, Scenario,
+    Share, Spread, Variant, Workload, explore, shrink, sweep,
 };
 
 fn corpus() -> PathBuf {
@@ -212,4 +212,25 @@ fn reach_is_told_in_time() {
     assert_eq!(reach.ns(Law::JobsShareEqually), (3 * 119_000_000, 3 * 119_001_000));
     assert_eq!(reach.ns(Law::NoLostWake).0, 0);
     assert_eq!(reach.of(Law::NoLostWake), 0);
+}
+
+/// A gate is held to its own rule: another one that is broken is not what it asks for.
+#[test]
+fn a_gate_is_not_satisfied_by_another_rule() {
+    let gate = GATES.iter().find(|gate| gate.variant == Variant::LateTimer).unwrap();
+    let swept = sweep(gate.scenario(), gate.variant, 3);
+    assert!(gate.holds(&swept));
+    assert!(!Gate { demand: Demand::Caught(Law::OnePlace), ..*gate }.holds(&swept));
+    assert!(!Gate { demand: Demand::Passes, ..*gate }.holds(&swept));
+}
+
+/// Choices that break another rule are no shorter form of a run: nothing is left out of it.
+#[test]
+fn shrinking_takes_nothing_that_fails_for_another_reason() {
+    let gate = GATES.iter().find(|gate| gate.variant == Variant::LostWake).unwrap();
+    let (_, outcome) = sweep(gate.scenario(), gate.variant, 1).first.unwrap();
+    assert!(outcome.decisions.len() > 1 && outcome.decisions.last() != Some(&0), "{:?}", outcome.decisions);
+    let mut other = outcome.clone();
+    other.violations.iter_mut().for_each(|violation| violation.law = Law::OnePlace);
+    assert_eq!(shrink(gate.scenario(), gate.variant, &other), outcome.decisions);
 }

@@ -115,3 +115,26 @@ fn a_sleep_shorter_than_leaving_ends_when_it_has_left() {
     assert_eq!(wakes, [1_001_000, 2_006_000, 3_011_000]);
     assert!(log.is_sorted_by_key(|happened| happened.ns), "time does not go back");
 }
+
+/// Two posts before anybody asks are two that are taken without waiting: the thread asks at 101 us and again at 111 us, and
+/// waits only the third time, from 121 us on, until 1 us later it has left the CPU.
+#[test]
+fn posts_are_kept_one_by_one() {
+    let mut work = Workload::new(1, MS);
+    let job = work.job("job");
+    let channel = work.channel();
+    let asker = [Op::Block { channel, patience: None }, Op::Run(10_000)];
+    let poster = [Op::Wake { channel, all: false }, Op::Wake { channel, all: false }, Op::Run(100_000)];
+    // Real time goes first, so the posts are there when the other one begins.
+    let spec = work.thread("poster", job, 0, &poster);
+    (spec.rounds, spec.class) = (1, Class::RealTime);
+    work.thread("asker", job, 0, &asker);
+    let (mut machine, _) = ran(work);
+    let idle: Vec<u64> = machine
+        .take_log()
+        .iter()
+        .filter(|happened| matches!(happened.what, Happening::Switch { from: Some(_), to: None }))
+        .map(|happened| happened.ns)
+        .collect();
+    assert_eq!(idle, [122_000]);
+}

@@ -57,6 +57,7 @@ pub(crate) struct Fifo {
 /// A modelled machine, as far as the laws of scheduling rest on it.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Machine {
+    pub(crate) unit: String,
     pub(crate) cpus: u32,
     pub(crate) slice_ns: u64,
     pub(crate) quantum_ns: u64,
@@ -177,6 +178,12 @@ impl Manifest {
         let (listed, machines) =
             file.clockweave.map(|extension| (extension.fifos, extension.machines)).unwrap_or_default();
         let fifos = fifos(listed, &units)?;
+        for machine in &machines {
+            printable("machine", &machine.unit)?;
+            if units.binary_search_by(|unit| unit.name.cmp(&machine.unit)).is_err() {
+                return Err(format!("found a machine {:?}, expected a listed unit", machine.unit));
+            }
+        }
         let unit_of_id =
             (0..).zip(&units).map(|(position, unit): (u32, &Unit)| (unit.id, position)).collect();
         Ok(Self { run_id: file.run_id, domains, units, kinds, fifos, machines, kind_of_name, unit_of_id })
