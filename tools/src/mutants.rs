@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use clockweave_validators::open_regular;
 use serde::Serialize;
 
 use crate::scratch::TempFolder;
@@ -291,10 +292,13 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), MutantsError> {
     for entry in fs::read_dir(from).map_err(failed(from))? {
         let entry = entry.map_err(failed(from))?;
         let (path, target) = (entry.path(), to.join(entry.file_name()));
-        if path.is_dir() {
+        // Links to folders could go round in circles, and pipes would be waited for.
+        if entry.file_type().map_err(failed(&path))?.is_dir() {
             copy_folder(&path, &target)?;
         } else {
-            fs::copy(&path, &target).map_err(failed(&path))?;
+            let mut file = open_regular(&path).map_err(failed(&path))?;
+            let mut copy = fs::File::create(&target).map_err(failed(&target))?;
+            io::copy(&mut file, &mut copy).map_err(failed(&path))?;
         }
     }
     Ok(())

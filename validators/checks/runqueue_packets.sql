@@ -23,25 +23,33 @@
 ), said AS (
   SELECT 'sched_switch' AS packet, ts, v & 1023 AS cpu,
     IIF(v >> 10 & 131071 = 131071, 0, first + (v >> 10 & 131071)) AS a,
-    IIF(v >> 27 & 131071 = 131071, 0, first + (v >> 27 & 131071)) AS b
+    IIF(v >> 27 & 131071 = 131071, 0, first + (v >> 27 & 131071)) AS b,
+    -- Yielded, waits, ended, preempted.
+    CASE WHEN v >> 10 & 131071 = 131071 THEN 0
+      ELSE CASE v >> 44 & 3 WHEN 0 THEN 0 WHEN 1 THEN 1 WHEN 2 THEN 32 ELSE 256 END END AS c,
+    v >> 46 & 1 AS d
   FROM value WHERE name = 'sched.switch'
   UNION ALL
-  SELECT 'sched_waking', ts, v & 1023, first + (v >> 10 & 131071), v >> 44 & 1023
+  SELECT 'sched_waking', ts, v & 1023, first + (v >> 10 & 131071), v >> 44 & 1023,
+    IIF(v >> 27 & 131071 = 131071, 0, first + (v >> 27 & 131071)), 0
   FROM value WHERE name = 'sched.waking'
   UNION ALL
-  SELECT 'sched_migrate_task', ts, v & 1023, first + (v >> 10 & 131071), v >> 27 & 1023
+  SELECT 'sched_migrate_task', ts, v & 1023, first + (v >> 10 & 131071), v >> 27 & 1023, 0, 0
   FROM value WHERE name = 'sched.migrate'
 ), done AS (
-  SELECT name AS packet, ts, ucpu AS cpu,
-    EXTRACT_ARG(arg_set_id, IIF(name = 'sched_switch', 'prev_pid', 'pid')) AS a,
-    EXTRACT_ARG(arg_set_id, CASE name
-      WHEN 'sched_switch' THEN 'next_pid' WHEN 'sched_waking' THEN 'target_cpu' ELSE 'dest_cpu' END) AS b
-  FROM ftrace_event WHERE name IN ('sched_switch', 'sched_waking', 'sched_migrate_task')
+  SELECT f.name AS packet, ts, ucpu AS cpu,
+    EXTRACT_ARG(arg_set_id, IIF(f.name = 'sched_switch', 'prev_pid', 'pid')) AS a,
+    EXTRACT_ARG(arg_set_id, CASE f.name
+      WHEN 'sched_switch' THEN 'next_pid' WHEN 'sched_waking' THEN 'target_cpu' ELSE 'dest_cpu' END) AS b,
+    CASE f.name WHEN 'sched_switch' THEN EXTRACT_ARG(arg_set_id, 'prev_state')
+      WHEN 'sched_waking' THEN (SELECT tid FROM thread WHERE thread.utid = f.utid) ELSE 0 END AS c,
+    CASE f.name WHEN 'sched_switch' THEN EXTRACT_ARG(arg_set_id, 'next_prio') < 100 ELSE 0 END AS d
+  FROM ftrace_event f WHERE f.name IN ('sched_switch', 'sched_waking', 'sched_migrate_task')
 ), undone AS (SELECT * FROM said EXCEPT SELECT * FROM done)
 SELECT 'found ' || found || ' packets ' || packet || ', expected ' || expected || ' by the events ' || event
 FROM counted WHERE found <> expected AND EXISTS (SELECT 1 FROM events)
 UNION ALL
-SELECT 'no packet ' || packet || ' of CPU ' || cpu || ' at ' || ts || ' ns says ' || a || ' and ' || b || ', as its event does'
+SELECT 'no packet ' || packet || ' of CPU ' || cpu || ' at ' || ts || ' ns says ' || a || ', ' || b || ', ' || c || ' and ' || d || ', as its event does'
 FROM undone WHERE (SELECT COUNT(DISTINCT unit) FROM value) = 1
 UNION ALL
 SELECT 'the importer has no name for a packet at ' || ts || ' ns' FROM ftrace_event WHERE name IS NULL

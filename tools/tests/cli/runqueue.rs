@@ -130,6 +130,27 @@ fn a_corpus_file_is_bounded() {
     }
 }
 
+/// Sources are files: a pipe is not waited for, and a link in a circle is not followed.
+#[cfg(unix)]
+#[test]
+fn sources_that_are_no_files_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let copy = place.path().join("runqueue");
+    let mutants = || {
+        let args = ["runqueue", "mutants", "--only", "2", "--sources"];
+        Ran::from(clockweave().args(args).arg(&copy).output().unwrap())
+    };
+    let copied = std::process::Command::new("cp").arg("-r").args([&sources(), &copy]).status().unwrap();
+    assert!(copied.success());
+    std::os::unix::fs::symlink("..", copy.join("src/circle")).unwrap();
+    let ran = mutants();
+    assert!(ran.code != Some(0) && ran.stderr.contains("circle"), "{}", ran.stderr);
+    fs::remove_file(copy.join("src/circle")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(copy.join("src/pipe")).status().unwrap();
+    assert!(made.success());
+    assert!(mutants().stderr.contains("pipe"), "a pipe");
+}
+
 #[test]
 fn names_that_are_unknown_are_told_with_those_that_are() {
     run(["runqueue", "explore", "nothing"]).expect(2, &["\"nothing\"; there are lost-wake,"]);
@@ -295,14 +316,26 @@ fn packets_say_what_their_events_do() {
     record(&dir, [(recorded("mixed"), Variant::Sound)], 20 * MS);
     let path = dir.join("timeline.pftrace");
     let bytes = fs::read(&path).unwrap();
-    let position = |wanted: &[u8]| bytes.windows(wanted.len()).rposition(|found| found == wanted).unwrap();
+    let last = |wanted: &[u8]| bytes.windows(wanted.len()).rposition(|found| found == wanted).unwrap();
+    // The beginning and the end of the CPUs' rows are told by no event.
+    let middle = |wanted: &[u8]| {
+        let half = bytes.len() / 2;
+        half + bytes[half..].windows(wanted.len()).position(|found| found == wanted).unwrap()
+    };
     // `sched_switch.next_pid` (field 6) 1008 becomes 1009; `sched_waking.target_cpu` (field 5) 2 becomes 3, behind
-    // `success` (field 4).
-    for (wanted, byte) in [(&[0x30, 0xf0, 0x07][..], 1), (&[0x20, 1, 0x28, 2], 3)] {
+    // `success` (field 4); `prev_state` (field 4) 256 becomes 0; `next_prio` (field 7), the last of a bundle's event, becomes
+    // real-time.
+    let changes = [
+        (last(&[0x30, 0xf0, 0x07]) + 1, 0xf1),
+        (last(&[0x20, 1, 0x28, 2]) + 3, 3),
+        (middle(&[0x20, 0x80, 2]) + 2, 0),
+        (middle(&[0x07, 0x38, 120]) + 2, 0),
+    ];
+    for (at, byte) in changes {
         let mut changed = bytes.clone();
-        changed[position(wanted) + byte] += 1;
+        changed[at] = byte;
         fs::write(&path, &changed).unwrap();
-        assert!(laws(&dir).0.contains("packets"), "{wanted:?}");
+        assert!(laws(&dir).0.contains("packets"), "byte {at}");
     }
 }
 
