@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// Name of a mutant, its source, what is replaced and by what.
-const MUTANTS: [(&str, &str, &str, &str); 7] = [
+const MUTANTS: [(&str, &str, &str, &str); 8] = [
     (
         "head_stored_relaxed",
         "ring",
@@ -41,6 +41,12 @@ const MUTANTS: [(&str, &str, &str, &str); 7] = [
         "frontier",
         "        self.lock().flushes_done = flushes;\n        self.flushed.notify_all();",
         "        self.lock().flushes_done = flushes;",
+    ),
+    (
+        "an_end_wakes_nobody",
+        "frontier",
+        "        self.lock().ended = true;\n        self.flushed.notify_all();",
+        "        self.lock().ended = true;",
     ),
 ];
 

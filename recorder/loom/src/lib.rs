@@ -37,6 +37,7 @@ mod mutants {
         promises_wake_nobody
         failure_leaves_flushes_waiting
         answers_wake_nobody
+        an_end_wakes_nobody
     }
 }
 
@@ -332,5 +333,33 @@ fn an_answer_to_a_flush_is_never_missed() {
 fn answers_that_wake_nobody_are_found() {
     assert_found("answers_that_wake_nobody_are_found", "deadlock", || {
         answered_flush_model!(crate::mutants::answers_wake_nobody);
+    });
+}
+
+/// A producer ends its stream while the run is being closed: it waits for the backend's end, and never for ever.
+macro_rules! end_model {
+    ($frontier:path) => {
+        loom::model(|| {
+            use $frontier as frontier;
+            let frontier = Arc::new(frontier::Frontier::<&str>::new(1, false, 100));
+            let other = Arc::clone(&frontier);
+            frontier.close();
+            let ending = thread::spawn(move || other.wait_for_end());
+            assert!(frontier.wait_for_work(None).closing);
+            frontier.leave();
+            assert!(ending.join().unwrap());
+        })
+    };
+}
+
+#[test]
+fn an_end_is_never_missed() {
+    end_model!(crate::frontier);
+}
+
+#[test]
+fn an_end_that_wakes_nobody_is_found() {
+    assert_found("an_end_that_wakes_nobody_is_found", "deadlock", || {
+        end_model!(crate::mutants::an_end_wakes_nobody);
     });
 }
