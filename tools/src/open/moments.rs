@@ -126,7 +126,13 @@ pub fn view(
     let read = match (TraceRun::read(source, scratch, progress), wanted) {
         (Ok(read), _) => read,
         (
-            Err(TraceRunError::NoClock | TraceRunError::Event { .. } | TraceRunError::Run(_)),
+            Err(
+                TraceRunError::NoClock
+                | TraceRunError::Event { .. }
+                | TraceRunError::Unit { .. }
+                | TraceRunError::Name { .. }
+                | TraceRunError::Run(_),
+            ),
             Selection::At(_),
         ) => {
             return Ok(View { selection: Some(wanted), window: None });

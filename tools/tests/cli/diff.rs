@@ -181,3 +181,23 @@ fn a_merged_log_as_found_is_checked() {
     }
     diff(&log, &log, &["--memory", "0"]).expect(2, &["--memory 0: expected at least 1MiB"]);
 }
+
+/// Two events of one nanosecond at different exact times are two events, and a FIFO is part of what an event says.
+#[test]
+fn exact_times_and_fifos_are_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let (one, two) = (place.path().join("one"), place.path().join("two"));
+    fixture::run(&one);
+    fixture::run(&two);
+    let manifest = two.join("clock-manifest.json");
+    // The consumer's clock is a picosecond later: no nanosecond changes.
+    fs::write(&manifest, fixture::MANIFEST.replace("\"phase_num\":137", "\"phase_num\":138")).unwrap();
+    let report = diff(&one, &two, &["--json"]).expect(1, &[]).json();
+    assert_eq!((&report["common"], &report["only_in"]), (&3.into(), &[3, 3].into()));
+    fs::write(&manifest, fixture::MANIFEST).unwrap();
+    let log = two.join("text-domain-sm.log");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text.replace("1\t2\t1\t0\t1\n", "1\t2\t7\t0\t1\n")).unwrap();
+    let report = diff(&one, &two, &["--json"]).expect(1, &[]).json();
+    assert_eq!(report["changed_columns"], serde_json::json!({"fifo_id": 1}));
+}

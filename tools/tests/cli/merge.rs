@@ -284,3 +284,36 @@ fn a_refused_trace_is_told_in_its_own_words() {
         run(["merge", "--format", "pftrace", place.path().to_str().unwrap()]).expect(2, &["4294967296"]);
     assert!(!ran.stderr.contains("was not closed"), "{}", ran.stderr);
 }
+
+/// A log that has to be sorted keeps the whole of an ordinal: 2^32 comes after 2^32 - 1.
+#[test]
+fn sorting_heeds_all_of_an_ordinal() {
+    let place = tempfile::tempdir().unwrap();
+    fixture::run(place.path());
+    let log = place.path().join("text-domain-lts.log");
+    let text = fs::read_to_string(&log).unwrap();
+    let head = text.lines().take(2).collect::<Vec<_>>().join("\n");
+    let manifest = fixture::MANIFEST.replace(
+        "\"streams\":[",
+        "\"streams\":[{\"unit_id\":3,\"unit\":\"early\",\"domain_id\":2,\"sequence\":5,\"track\":13,\"producer_order\":0},",
+    );
+    fs::write(place.path().join("clock-manifest.json"), manifest).unwrap();
+    let rows =
+        "5\t2\tuser\t0\t0\t0\t1\t4294967295\n5\t2\tuser\t0\t0\t0\t2\t4294967296\n0\t3\tuser\t0\t0\t0\t3\t0\n";
+    fs::write(&log, format!("{head}\n{rows}")).unwrap();
+    let ran = merge(place.path(), &["--domain", "lts"]).expect(0, &["1 log had to be sorted"]);
+    let values: Vec<&str> =
+        ran.text().lines().skip(1).map(|line| line.split('\t').nth(10).unwrap()).collect();
+    assert_eq!(values, ["3", "1", "2"]);
+}
+
+/// The last edge of 914 MHz within 2^63 ns is far below 2^64 - 1.
+#[test]
+fn a_gap_beyond_the_horizon_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    fixture::run(place.path());
+    let log = place.path().join("text-domain-sm.log");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text + "# gap unit=1 ordinal=3 count=1 cycle=18446744073709551615 phase=1\n").unwrap();
+    merge(place.path(), &[]).expect(2, &["text-domain-sm.log:6: ", "18446744073709551615"]);
+}

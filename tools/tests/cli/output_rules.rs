@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::Path;
 
-use crate::command::{Ran, clockweave, run};
+use crate::command::{Ran, clockweave, names, run};
 use crate::fixture::{self, RAW_TRACE};
 
 fn recover(input: impl AsRef<OsStr>, output: impl AsRef<OsStr>, force: bool) -> Ran {
@@ -145,4 +145,24 @@ fn files_of_a_run_are_inputs() {
     let ran = clockweave().arg("inspect").arg(&trace).stdout(out).output().unwrap();
     Ran::from(ran).expect(2, &["same file as the input"]);
     assert_eq!((fs::read(&log).unwrap(), fs::read(&trace).unwrap()), (before, RAW_TRACE.to_vec()));
+}
+
+/// A file that appears at the output's place meanwhile is not lost.
+#[test]
+fn a_file_that_appears_meanwhile_stays() {
+    use clockweave::output::{Output, OutputError};
+    use std::io::Write as _;
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("out");
+    for force in [false, true] {
+        let mut output = Output::create(&path, force, &[]).unwrap();
+        output.write_all(b"ours").unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let done = output.commit();
+        let expected = if force { "ours" } else { "theirs" };
+        assert_eq!(matches!(done, Err(OutputError::Exists { .. })), !force, "{done:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(names(place.path()), Vec::<String>::new());
+    }
 }

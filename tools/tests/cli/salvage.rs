@@ -261,3 +261,14 @@ fn sparse_gigabytes_cost_no_memory() {
         ran.expect(1, &["found byte 0x00, expected the packet tag"]);
     }
 }
+
+/// A gzip file without its trailer has the whole trace, and nothing proves it: what is kept is all, and that is a loss.
+#[test]
+fn a_compressed_file_without_its_end_is_not_complete() {
+    let whole = trace("none");
+    let packed = gzip(&whole);
+    let mut kept = Vec::new();
+    let report = recover::recover(&packed[..packed.len() - 8], Extent::Prefix, &mut kept, &mut ()).unwrap();
+    assert!(kept == whole && report.cut.is_none());
+    assert!(report.file_damage.is_some() && !report.is_complete());
+}
