@@ -273,7 +273,9 @@ mod tests {
         peer.finish().unwrap();
         recording.join().unwrap();
         let stats = recorder.close(RunTotals::default()).unwrap();
-        assert_eq!((stats.events, stats.progress_stalls, stats.producer_stalls), (5, 1, 1));
+        assert_eq!((stats.events, stats.progress_stalls), (5, 1));
+        // Room may be found, and taken for none again, more than once.
+        assert!(stats.producer_stalls >= 1, "{}", stats.producer_stalls);
         assert!(stats.progress_stall_ns > 0 && stats.producer_stall_ns > 0);
     }
 }

@@ -45,7 +45,27 @@ pub fn is_run_file(name: &str) -> bool {
 
 /// A directory that one run writes; dropping it lets other runs replace the files.
 #[derive(Debug)]
-pub(crate) struct Claim(#[allow(dead_code, reason = "held for its lock")] Option<File>);
+pub(crate) struct Claim(Option<File>);
+
+impl Claim {
+    /// An error if `dir` is no longer what was claimed: then the files are gone with it, and what is there is another's.
+    pub(crate) fn check(&self, dir: &Path) -> Result<(), RecordError> {
+        #[cfg(unix)]
+        if let Some(claimed) = &self.0 {
+            use std::os::unix::fs::MetadataExt;
+            let place = |found: fs::Metadata| (found.dev(), found.ino());
+            let io = |error| RecordError::io("closing the run in", dir, error);
+            // One that is gone says so when it is written to.
+            let Ok(found) = fs::metadata(dir) else { return Ok(()) };
+            let claimed = claimed.metadata().map_err(io)?;
+            if place(found) != place(claimed) {
+                let words = "the directory was replaced while the run was recorded, and its files are gone";
+                return Err(io(io::Error::new(io::ErrorKind::NotFound, words)));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Makes `dir` ready for a run: creates it, or checks that it is empty, or with `force` removes
 /// what an earlier run left.

@@ -9,6 +9,7 @@
 //! * Events are numbered per producer, lost ones too.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clockweave_model::{ClockDomain, EventRecord, KindId, Phase};
 
@@ -30,6 +31,8 @@ pub(crate) struct Control {
     pub(crate) coordinated: bool,
     /// Nothing is recorded.
     pub(crate) disabled: bool,
+    /// Tells a shut gate from one behind the last edge.
+    shut: AtomicBool,
 }
 
 /// Read with every event, written rarely; alone on its cache lines.
@@ -43,6 +46,7 @@ impl Control {
             gates: (0..domains).map(|_| Gate(AtomicU64::new(0))).collect(),
             coordinated,
             disabled: false,
+            shut: AtomicBool::new(false),
         }
     }
 
@@ -61,6 +65,7 @@ impl Control {
 
     /// Nothing is accepted any more.
     pub(crate) fn shut(&self) {
+        self.shut.store(true, Ordering::Relaxed);
         self.gates.iter().for_each(|gate| gate.0.store(u64::MAX, Ordering::Relaxed));
     }
 
@@ -171,7 +176,9 @@ impl Producer {
     ) -> Result<(), RecordError> {
         let record = EventRecord { cycle, transaction, value, fifo, local: self.local, kind, phase };
         let gate = self.control.gates[self.domain_at].0.load(Ordering::Relaxed);
-        if (cycle < self.floor) | (cycle < gate) | (cycle > self.max_edge) | self.ring.is_at_limit() {
+        // A shut gate lets nothing in, the last cycle there is neither.
+        let barred = (cycle < gate) | (gate == u64::MAX);
+        if (cycle < self.floor) | barred | (cycle > self.max_edge) | self.ring.is_at_limit() {
             return self.record_with_care(&record);
         }
         self.append(&record);
@@ -230,7 +237,9 @@ impl Producer {
             RecordError::CycleRegressed { unit: unit(), cycle, last: self.floor }
         } else {
             match self.control.gates[self.domain_at].0.load(Ordering::Relaxed) {
-                u64::MAX => RecordError::Closed,
+                u64::MAX if self.control.shut.load(Ordering::Relaxed) => RecordError::Closed,
+                // No edge is left behind what was promised.
+                u64::MAX => RecordError::Late { unit: unit(), cycle, promised: u64::MAX },
                 gate if cycle < gate => RecordError::Late { unit: unit(), cycle, promised: gate },
                 _ => return Ok(()),
             }

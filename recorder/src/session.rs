@@ -308,6 +308,7 @@ impl Session {
         }
         let result = self.abandon().and_then(|figures| {
             let stats = self.stats(totals, bucket, &figures);
+            self.claim.as_ref().map_or(Ok(()), |claim| claim.check(&self.dir))?;
             directory::write_file(&self.dir, STATS_FILE, &stats.to_json())?;
             Ok(stats)
         });

@@ -376,3 +376,24 @@ fn a_run_without_streams_is_empty() {
     recorder.flush().unwrap();
     assert_eq!(recorder.close(RunTotals::default()).unwrap().events, 0);
 }
+
+/// Closed is closed for the last cycle, too; and behind the last edge everything is late, which is not closed.
+#[test]
+fn what_comes_after_everything_is_refused_in_its_own_words() {
+    let start = |name: &Path| {
+        let mut builder = workload::builder(name);
+        builder.domain(&workload::domain(9, "fast", "4GHz", 0)).unwrap();
+        builder.add_stream(9, 1, "unit").unwrap();
+        builder.start_coordinated().unwrap()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (mut recorder, mut producers) = start(&dir.path().join("closed"));
+    event(&mut producers[0], 1).unwrap();
+    recorder.close(RunTotals::default()).unwrap();
+    assert!(matches!(event(&mut producers[0], u64::MAX), Err(RecordError::Closed)));
+    let (mut recorder, mut producers) = start(&dir.path().join("late"));
+    recorder.advance(i64::MAX).unwrap();
+    let late = |error: &RecordError| matches!(error, RecordError::Late { cycle: 5, .. });
+    assert!(late(&event(&mut producers[0], 5).unwrap_err()));
+    assert!(late(&recorder.close(RunTotals::default()).unwrap_err()));
+}

@@ -314,3 +314,18 @@ fn a_file_that_may_not_grow_ends_the_run_with_the_error() {
     // 1300 * 512 bytes hold two whole blocks of 256 KiB.
     assert!(is_prefix(&ordinals) && ordinals.len() > 5000, "{}", ordinals.len());
 }
+
+/// Another directory of that name is not the run's: what was recorded is gone, and that is told.
+#[cfg(unix)]
+#[test]
+fn a_directory_that_was_replaced_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let (mut recorder, unit) = start(&dir, |_| {});
+    event(&mut recorder, unit, 0).unwrap();
+    fs::remove_dir_all(&dir).unwrap();
+    fs::create_dir(&dir).unwrap();
+    let error = recorder.close(RunTotals::default()).unwrap_err();
+    assert!(error.to_string().contains("was replaced while the run was recorded"), "{error}");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "nothing is written into what is another's");
+}
