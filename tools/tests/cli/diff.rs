@@ -201,3 +201,15 @@ fn exact_times_and_fifos_are_compared() {
     let report = diff(&one, &two, &["--json"]).expect(1, &[]).json();
     assert_eq!(report["changed_columns"], serde_json::json!({"fifo_id": 1}));
 }
+
+/// A time is the same as whichever fraction it is written.
+#[test]
+fn times_are_compared_as_fractions() {
+    let place = tempfile::tempdir().unwrap();
+    let (one, two) = (place.path().join("one"), place.path().join("two"));
+    let other = fixture::MERGED.replace("\n1\t457000000\t2\t", "\n2\t914000000\t2\t");
+    assert_ne!(other, fixture::MERGED);
+    fs::write(&one, fixture::MERGED).unwrap();
+    fs::write(&two, other).unwrap();
+    assert_eq!(diff(&one, &two, &[]).expect(0, &[]).text(), "equal: 6 events\n");
+}
