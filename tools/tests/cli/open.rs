@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use clockweave::open::{Browser, find_browser};
 
 use crate::command::{Ran, clockweave, names, run};
+use crate::fixture;
 use crate::record::record;
 
 /// `clockweave open --no-browser`, serving.
@@ -426,4 +427,20 @@ fn ctrl_c_ends_the_browser_too() {
     assert_eq!(processes(&profile), Vec::<String>::new());
     assert_eq!(names(&run.temp), Vec::<String>::new());
     assert!(!out.exists());
+}
+
+/// The events are at 0, 1 and 2 ns: what is around either selection is all of the run.
+#[test]
+fn the_page_shows_the_time_around_what_is_selected() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, temp, trace) =
+        (place.path().join("run"), place.path().join("temp"), place.path().join("t.pftrace"));
+    fixture::run(&dir);
+    fs::create_dir(&temp).unwrap();
+    let merge = ["merge".as_ref(), dir.as_os_str(), "--format".as_ref(), "pftrace".as_ref(), "-o".as_ref()];
+    run(merge.into_iter().chain([trace.as_os_str()])).expect(0, &[]);
+    for selection in [["--at", "1ns"], ["--transaction", "1"]] {
+        let serving = Serving::new(&trace, &selection, &temp);
+        assert!(serving.page.ends_with("&visStart=0&visEnd=2"), "{selection:?}: {}", serving.page);
+    }
 }
