@@ -271,4 +271,23 @@ fn a_compressed_file_without_its_end_is_not_complete() {
     let report = recover::recover(&packed[..packed.len() - 8], Extent::Prefix, &mut kept, &mut ()).unwrap();
     assert!(kept == whole && report.cut.is_none());
     assert!(report.file_damage.is_some() && !report.is_complete());
+    let place = tempfile::tempdir().unwrap();
+    let (input, out) = (place.path().join("in"), place.path().join("out"));
+    fs::write(&input, &packed[..packed.len() - 8]).unwrap();
+    let args = ["recover".as_ref(), input.as_os_str(), "-o".as_ref(), out.as_os_str(), "--json".as_ref()];
+    assert_eq!(run(args).expect(1, &[]).json()["complete"], false);
+}
+
+/// A clock snapshot belongs to its sequence: after damage it is kept once the sequence has cleared its state.
+#[test]
+fn a_clock_snapshot_waits_for_its_sequence_to_be_cleared() {
+    // Sequence 1, cleared; then a snapshot of it: clock 6 at 100 ns.
+    let cleared = [0x0a, 4, 0x50, 1, 0x68, 1];
+    let snapshot = [0x0a, 10, 0x50, 1, 0x32, 6, 0x0a, 4, 0x08, 6, 0x10, 100];
+    // A field without its value, in a whole frame.
+    let damage = [0x0a, 1, 0x50];
+    let torn = [&cleared[..], &snapshot, &damage, &snapshot, &cleared, &snapshot].concat();
+    let (report, kept) = salvage(&torn).unwrap();
+    assert_eq!(kept, [&cleared[..], &snapshot, &cleared, &snapshot].concat());
+    assert_eq!((report.hole_count, report.lost_bytes, report.dropped_packets), (1, 3, 1));
 }
